@@ -1,0 +1,1 @@
+"""The configuration file: one declaration for each key, all errors of a file at once."""

@@ -1,0 +1,1 @@
+"""The SMTP door: ESMTP in, rows out."""

@@ -1,0 +1,1 @@
+"""Twisted and txpostgres with their holes stopped: connections, timers, logging."""

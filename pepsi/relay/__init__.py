@@ -1,0 +1,1 @@
+"""Outbound SMTP: replies, the client, what a reply means for a recipient."""

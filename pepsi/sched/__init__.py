@@ -1,0 +1,1 @@
+"""The dispatcher without the world: events in, commands out. Pure."""

@@ -1,0 +1,1 @@
+"""The protocol between dispatcher and worker, for both ends. Pure."""
