@@ -1,0 +1,151 @@
+"""What the programs that run under the reactor share: common options, the log, signals, and the exit status.
+
+A service is built once from the configuration and runs either under the console script (``serve``) or under twistd
+(``make_service``). Either way it ends with 0 after SIGTERM or SIGINT, and with the status of its ``Ending`` else.
+"""
+
+import argparse
+import atexit
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import ClassVar, cast
+
+from twisted.application.service import IService
+from twisted.internet import reactor
+from twisted.internet.interfaces import IReactorFromThreads
+from twisted.logger import Logger
+from twisted.python import usage
+
+from pepsi import __version__
+from pepsi.config.load import Config, load, locate
+from pepsi.errors import EX_ERROR, PepsiError
+from pepsi.tap.log import LEVELS, begin_logging
+
+EX_OK = 0
+
+
+class Ending:
+    """How the process ends. There is one for a process; whatever must stop it calls ``fail``, from the reactor thread.
+
+    *status* is 0 until then: a signal is the normal way to end.
+    """
+
+    log = Logger()
+
+    def __init__(self) -> None:
+        self.status = EX_OK
+        self._stopping = False
+        self._signalled = False
+
+    def fail(self, reason: str, status: int = EX_ERROR) -> None:
+        """Log *reason*, stop the reactor in good order, and end with *status*. Only the first failure counts.
+
+        May be called before the reactor runs: it then stops as soon as it does.
+        """
+        self.log.critical("{reason}", reason=reason)
+        if self.status == EX_OK:
+            self.status = status
+        reactor.callWhenRunning(self.stop)
+
+    def stop(self) -> None:
+        """Stop the running reactor in good order. Harmless when repeated."""
+        if not self._stopping:
+            self._stopping = True
+            reactor.stop()
+
+    def heed_signals(self) -> None:
+        """Let SIGTERM and SIGINT stop the reactor, and end the process at once when one comes again.
+
+        Takes effect when the reactor runs: only then are its own handlers in place, which twistd would report as death
+        by the signal.
+        """
+        reactor.callWhenRunning(self._install)
+
+    def _install(self) -> None:
+        signal.signal(signal.SIGTERM, self._on_signal)
+        signal.signal(signal.SIGINT, self._on_signal)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self._signalled:
+            os._exit(self.status or EX_ERROR)
+        self._signalled = True
+        cast(IReactorFromThreads, reactor).callFromThread(self._stop_by, signal.Signals(number).name)
+
+    def _stop_by(self, name: str) -> None:
+        self.log.info("{signal}: stopping; once more to end at once", signal=name)
+        self.stop()
+
+
+Build = Callable[[Config, Ending], IService]
+"""Makes the service. May raise PepsiError; what goes wrong once the service runs is told to the Ending."""
+
+
+def parser(prog: str, description: str, examples: str) -> argparse.ArgumentParser:
+    """Return an argument parser with the options that every program has. Subcommands are the caller's to add."""
+    made = argparse.ArgumentParser(
+        prog=prog, description=description, epilog=examples, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument("-c", "--config", metavar="FILE", help="the configuration file (default: see pepsi.conf(5))")
+    made.add_argument("-L", "--level", choices=LEVELS, default="info", help="log from this level upwards (%(default)s)")
+    made.add_argument("-v", "--verbose", action="store_true", help="the same as -L debug")
+    made.add_argument("--log-json", action="store_true", help="log one JSON object a line")
+    made.add_argument("-V", "--version", action="version", version=f"{prog} {__version__}")
+    return made
+
+
+class TwistdOptions(usage.Options):
+    """The options of a Pepsi service under twistd, which has its own for the log."""
+
+    optParameters: ClassVar[Sequence[Sequence[str | None]]] = [
+        ["config", "c", None, "the configuration file (default: see pepsi.conf(5))"]
+    ]
+
+
+def serve(arguments: argparse.Namespace, prog: str, build: Build) -> int:
+    """Run the service until a signal or its Ending, and return the exit status. *arguments* are of ``parser``."""
+    begin_logging(sys.stderr, level="debug" if arguments.verbose else arguments.level, as_json=arguments.log_json)
+    ending = Ending()
+    try:
+        service = build(read_config(arguments.config), ending)
+        service.privilegedStartService()  # type: ignore[no-untyped-call]
+        service.startService()  # type: ignore[no-untyped-call]
+    except PepsiError as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        return error.exit_status
+    reactor.addSystemEventTrigger("before", "shutdown", service.stopService)
+    ending.heed_signals()
+    reactor.run()
+    return ending.status
+
+
+def make_service(options: TwistdOptions, prog: str, build: Build) -> IService:
+    """Return the service for twistd, which starts and stops it."""
+    ending = Ending()
+    try:
+        service = build(read_config(options["config"]), ending)
+    except PepsiError as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        # The only exception that twistd lets through with a status: it would print a traceback of any other.
+        raise SystemExit(error.exit_status) from error
+    ending.heed_signals()
+    atexit.register(_leave, ending)
+    return service
+
+
+def read_config(argument: str | None) -> Config:
+    """Find and read the configuration, and log its warnings. Raises ConfigError."""
+    config = load(locate(argument, os.environ))
+    for warning in config.warnings:
+        Ending.log.warn("{warning}", warning=warning)
+    return config
+
+
+def _leave(ending: Ending) -> None:
+    # twistd itself ends with 0 whenever the reactor was stopped. Registered last, this runs before all else at exit.
+    if ending.status != EX_OK:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(ending.status)
