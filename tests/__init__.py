@@ -1,0 +1,1 @@
+"""The tests. Each folder has its own needs: unit none, db a PostgreSQL, process real workers, system all of it."""

@@ -1,0 +1,1 @@
+"""What PostgreSQL is asked, on a real server."""

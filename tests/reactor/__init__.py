@@ -1,0 +1,1 @@
+"""Twisted code, on fake clocks and processes and on the real reactor."""

@@ -1,0 +1,1 @@
+"""Pure code: no clock, no socket, no file."""
