@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 
 from pepsi.errors import WireError
-from pepsi.wire.status import LINE_LIMIT, READY, READY_BATCH, Status, parse
+from pepsi.model.status import Status
+from pepsi.wire.status import LINE_LIMIT, READY, READY_BATCH, parse
 
 _ID = re.compile(rb"[0-9]{1,19}")
 

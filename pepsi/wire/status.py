@@ -6,40 +6,17 @@ into the pass, ``[["srs",120],["if",14]]`` with microseconds, or (after a number
 
 import json
 import re
-from dataclasses import dataclass
 
 from pepsi.errors import WireError
+from pepsi.model.status import OK, Fused, Status
 from pepsi.model.text import one_line
 
 READY = b"ready"
 READY_BATCH = b"ready batch"
 LINE_LIMIT = 64 * 1024
 """Bytes of the longest line a worker may write, its end not counted."""
-
-OK = 0
-IO_ERROR = 74
-TEMP_FAIL = 75
-
 _CODE = re.compile(rb"(0|[1-9][0-9]{0,2})(?: (.*))?", re.DOTALL)
 _REPORT_LIMIT = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Fused:
-    """One stage that was run in the same pass, and the time it took in microseconds."""
-
-    stage: str
-    microseconds: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """A worker's answer for the oldest id it holds. *warning* says what of the line had to be dropped."""
-
-    code: int
-    report: tuple[Fused, ...] = ()
-    reason: str = ""
-    warning: str = ""
 
 
 def parse(line: bytes) -> Status:
