@@ -1,0 +1,285 @@
+"""All workers of all stages: what they say, how they end, who is blamed, who gets the next id."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pepsi.model import status
+from pepsi.model.stage import StageSpec
+from pepsi.model.status import Status
+from pepsi.sched import commands, events
+from pepsi.sched.books import Books
+from pepsi.sched.commands import Level
+from pepsi.sched.held import Held, Place
+from pepsi.sched.pool import Pool
+from pepsi.sched.verdict import settlement
+from pepsi.sched.worker import Blame, Life, Worker
+
+UNKILLABLE = 10.0
+"""Seconds after SIGKILL at which a worker that is still there is worth an alarm."""
+JITTER = 0.2
+"""Part of MAX_MESSAGES by which a worker's quota varies, so that workers are not replaced all at once."""
+
+
+class Crew:
+    """The workers, by number and by stage. Ids that wait for a slot wait in their stage's pool."""
+
+    def __init__(self, specs: Mapping[str, StageSpec], books: Books, *, idle_timeout: float, trace: bool) -> None:
+        self.pools = {name: Pool(spec) for name, spec in specs.items()}
+        self.workers: dict[int, Worker] = {}
+        self._books = books
+        self._idle_timeout = idle_timeout
+        self._trace = trace
+        self._last = 0
+
+    @property
+    def any_alive(self) -> bool:
+        """Whether there is a worker that was not killed."""
+        return any(worker.life is not Life.KILLED for worker in self.workers.values())
+
+    # What they say
+
+    def ready(self, event: events.WorkerReady, now: float) -> None:
+        """A worker takes ids from now on."""
+        worker = self.workers.get(event.worker)
+        if worker is None:
+            return
+        worker.was_ready = True
+        self.pools[worker.stage].cooldown.clear()
+        if worker.life is Life.STARTING:
+            worker.life = Life.READY
+            worker.idle_since = worker.head_since = now
+
+    def answered(self, event: events.Answered, now: float) -> None:
+        """A worker's answers: each is for the oldest id it still holds. They share the time since the last one."""
+        worker = self.workers.get(event.worker)
+        if worker is None or worker.life is Life.KILLED:
+            return  # too late: what a killed worker holds is settled when its death is confirmed
+        answers = event.statuses[: len(worker.line)]
+        if answers:
+            pool = self.pools[worker.stage]
+            each = max(0.0, now - worker.head_since) / len(answers)
+            pool.measured(each, len(answers))
+            for answer in answers:
+                self._answer(worker, pool, answer, each, now)
+            worker.answered += len(answers)
+            worker.head_since = worker.idle_since = now
+        if len(event.statuses) > len(answers):
+            why = "it answered for an id that it does not hold"
+            self._note(Level.ERROR, "worker {worker} of {stage} broke the protocol: {why}", worker, why=why)
+            self._kill(worker, Blame.NOBODY, why, now)
+
+    def garbled(self, event: events.Garbled, now: float) -> None:
+        """A worker cannot be believed any more."""
+        worker = self.workers.get(event.worker)
+        if worker is not None and worker.life is not Life.KILLED:
+            self._note(Level.ERROR, "worker {worker} of {stage} broke the protocol: {why}", worker, why=event.why)
+            self._kill(worker, Blame.CRASH if worker.was_ready else Blame.NOBODY, event.why, now)
+
+    def _answer(self, worker: Worker, pool: Pool, answer: Status, seconds: float, now: float) -> None:
+        held = worker.line.popleft()
+        self._count(held.stage, answer, seconds)
+        if answer.warning:
+            self._note(Level.WARN, "worker {worker} of {stage}: {why}", worker, why=answer.warning)
+        if self._trace:
+            self._note(
+                Level.DEBUG, "message {workqueue_id} answered {code} at {stage} after {ms:.1f} ms", worker,
+                workqueue_id=held.workqueue_id, code=answer.code, ms=seconds * 1e3,
+            )  # fmt: skip
+        write = settlement(held, answer, spread=self._books.chance())
+        if write is None:
+            self._books.statistics.passes += 1
+            pool.hold_off.clear()
+            self._books.release(held)
+            return
+        match answer.code:
+            case status.IO_ERROR:
+                text = "message {workqueue_id} waits at {stage}: worker {worker} lost its database connection"
+                self._note(Level.WARN, text, worker, workqueue_id=held.workqueue_id)
+            case status.TEMP_FAIL:
+                self._no_connection(pool, worker, now)
+            case _:
+                self._books.statistics.at(held.stage).failures += 1
+                self._books.statistics.failed += 1
+                self._note(
+                    Level.INFO, "message {workqueue_id} failed at {stage}: {why}", worker,
+                    workqueue_id=held.workqueue_id, why=answer.reason or f"answered {answer.code}",
+                )  # fmt: skip
+        self._books.owe(held, write, now)
+
+    def _count(self, stage: str, answer: Status, seconds: float) -> None:
+        counts = self._books.statistics.at(stage)
+        counts.messages += 1
+        counts.microseconds += max(0, int(seconds * 1e6) - sum(part.microseconds for part in answer.report))
+        for part in answer.report:
+            if part.stage in self.pools:
+                also = self._books.statistics.at(part.stage)
+                also.messages += 1
+                also.microseconds += part.microseconds
+
+    # How they end
+
+    def gone(self, event: events.WorkerGone, now: float) -> None:
+        """A worker is dead: its head may be to blame, the rest of its line never is."""
+        worker = self.workers.get(event.worker)
+        if worker is None:
+            return
+        self._forget(worker)
+        why = worker.why or f"the worker ended with {event.how}"
+        never_worked = not worker.was_ready or (event.code == status.BAD_CONFIG and not worker.answered)
+        blame = worker.blame
+        if worker.life.end_asked_for:
+            blame = Blame.NOBODY
+        elif never_worked:
+            self._failed_start(worker, why, event.code, now)
+            blame = Blame.NOBODY
+        elif blame is None:
+            ids = [held.workqueue_id for held in worker.line]
+            self._note(Level.WARN, "worker {worker} of {stage} holding {ids}: {why}", worker, ids=ids, why=why)
+            blame = Blame.CRASH
+        self._books.statistics.at(worker.stage).crashes += blame is Blame.CRASH
+        if worker.line and blame is not Blame.NOBODY:
+            self._books.strike(worker.line.popleft(), why, hang=blame is Blame.HANG, now=now)
+        self._empty(worker, now)
+
+    def not_started(self, event: events.WorkerNotStarted, now: float) -> None:
+        """A worker's program could not be started."""
+        worker = self.workers.get(event.worker)
+        if worker is not None:
+            self._forget(worker)
+            self._failed_start(worker, event.why, None, now)
+            self._empty(worker, now)
+
+    def stop(self, now: float) -> None:
+        """Ask every worker to end; what waits for a slot goes back."""
+        for pool in self.pools.values():
+            self._drain(pool, now)
+        for worker in self.workers.values():
+            if worker.life is not Life.KILLED:
+                worker.life = Life.STOPPING
+                self._books.out.append(commands.Stop(worker.number))
+
+    def kill_all(self, why: str, now: float) -> None:
+        """Kill every worker, and blame nobody."""
+        for worker in list(self.workers.values()):
+            if worker.life is not Life.KILLED:
+                self._kill(worker, Blame.NOBODY, why, now)
+
+    def _kill(self, worker: Worker, blame: Blame, why: str, now: float) -> None:
+        worker.life, worker.blame, worker.why, worker.killed_at = Life.KILLED, blame, why, now
+        self._books.out.append(commands.Kill(worker.number))
+
+    def _forget(self, worker: Worker) -> None:
+        del self.workers[worker.number]
+        del self.pools[worker.stage].workers[worker.number]
+
+    def _empty(self, worker: Worker, now: float) -> None:
+        while worker.line:
+            self._books.give_back(worker.line.popleft(), now)
+
+    def _drain(self, pool: Pool, now: float) -> None:
+        while pool.waiting:
+            self._books.give_back(pool.waiting.popleft(), now)
+
+    def _failed_start(self, worker: Worker, why: str, code: int | None, now: float) -> None:
+        pool = self.pools[worker.stage]
+        if code == status.TEMP_FAIL:
+            self._no_connection(pool, worker, now)
+        else:
+            if code == status.BAD_CONFIG:
+                why += ": its configuration or the schema is not what it expects"
+            pause = pool.cooldown.trouble(now)
+            text = "worker {worker} of {stage} did not get ready ({why}); no new one is started for {pause:g} s"
+            self._note(Level.ERROR, text, worker, why=why, pause=pause)
+        if not any(other.life is Life.READY for other in pool.workers.values()):
+            self._drain(pool, now)
+
+    def _no_connection(self, pool: Pool, worker: Worker, now: float) -> None:
+        if not pool.hold_off.active(now):
+            text = (
+                "worker {worker} of {stage} found no free database connection; nothing is claimed for the stage for "
+                "{pause:g} s. Raise max_connections, or lower PARALLELISM"
+            )
+            self._note(Level.WARN, text, worker, pause=pool.hold_off.trouble(now))
+
+    # Who works
+
+    def queue(self, held: Held) -> None:
+        """Let a claimed id wait for a slot."""
+        self.pools[held.stage].waiting.append(held)
+
+    def place(self, now: float) -> None:
+        """Hand waiting ids to workers, and start workers for them."""
+        for pool in self.pools.values():
+            if not pool.waiting:
+                continue
+            handed: dict[int, list[int]] = {}
+            for held, worker in pool.placements(now):
+                if worker is None:
+                    self._start(pool, now)
+                    continue
+                if not worker.line:
+                    worker.head_since = now
+                worker.line.append(held)
+                worker.quota -= 1
+                held.place = Place.WORKER
+                handed.setdefault(worker.number, []).append(held.workqueue_id)
+            for number, ids in handed.items():
+                self._books.out.append(commands.Hand(number, tuple(ids)))
+
+    def watch(self, now: float) -> None:
+        """Kill who hangs, let go who is idle or has done enough."""
+        for pool in self.pools.values():
+            for worker in pool.workers.values():
+                deadline = worker.deadline(pool.spec.max_runtime)
+                if deadline is not None and now >= deadline:
+                    self._hangs(worker, pool.spec.max_runtime, now)
+                elif worker.life is Life.READY and not worker.line and self._may_go(worker, now):
+                    worker.life = Life.RETIRING
+                    self._books.out.append(commands.Retire(worker.number))
+                elif worker.life is Life.KILLED and not worker.alarmed and now >= worker.killed_at + UNKILLABLE:
+                    worker.alarmed = True
+                    text = "worker {worker} of {stage} cannot be killed; its messages stay with it: {ids}"
+                    self._note(Level.ERROR, text, worker, ids=[held.workqueue_id for held in worker.line])
+
+    def shift(self, seconds: float) -> None:
+        """This process stood still for *seconds*: nobody's deadline runs out by that."""
+        for worker in self.workers.values():
+            worker.since += seconds
+            worker.head_since += seconds
+
+    def next_time(self, now: float) -> float:
+        """Return when ``watch`` or ``place`` has something to do, infinity if never."""
+        times = [float("inf")]
+        for pool in self.pools.values():
+            times += [pause.until for pause in (pool.cooldown, pool.hold_off) if pause.active(now)]
+            for worker in pool.workers.values():
+                deadline = worker.deadline(pool.spec.max_runtime)
+                if deadline is not None:
+                    times.append(deadline)
+                elif worker.life is Life.READY:
+                    times.append(worker.idle_since + self._idle_timeout)
+                elif worker.life is Life.KILLED and not worker.alarmed:
+                    times.append(worker.killed_at + UNKILLABLE)
+        return min(times)
+
+    def _start(self, pool: Pool, now: float) -> None:
+        self._last += 1
+        quota = max(1, int(pool.spec.max_messages * (1 - JITTER * self._books.chance())))
+        worker = Worker(self._last, pool.spec.name, since=now, quota=quota)
+        self.workers[worker.number] = pool.workers[worker.number] = worker
+        self._books.out.append(commands.Start(worker=worker.number, stage=pool.spec.name))
+
+    def _hangs(self, worker: Worker, max_runtime: float, now: float) -> None:
+        if worker.life is Life.STARTING:
+            self._kill(worker, Blame.NOBODY, f"it was not ready within {max_runtime:g} s", now)
+            return
+        why = f"no answer within {max_runtime:g} s"
+        text = "worker {worker} of {stage} hangs with message {workqueue_id} ({why}) and is killed"
+        self._note(Level.WARN, text, worker, workqueue_id=worker.line[0].workqueue_id, why=why)
+        self._kill(worker, Blame.HANG, why, now)
+
+    def _may_go(self, worker: Worker, now: float) -> bool:
+        return worker.quota <= 0 or now >= worker.idle_since + self._idle_timeout
+
+    def _note(self, level: Level, text: str, worker: Worker, **facts: Any) -> None:
+        self._books.note(level, text, worker=worker.number, stage=worker.stage, **facts)

@@ -1,0 +1,292 @@
+"""The dispatcher without the world: events in, commands out.
+
+Pure: time and chance are arguments, and what is to be done is returned. The engine routes, and decides when to claim,
+when to write and when to end; its parts keep the rest: the crew (workers, placement, blame), the books (held ids, owed
+writes, statistics) and the timetable (heartbeats, due rows).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from pepsi.model import claim
+from pepsi.model.stage import StageSpec
+from pepsi.sched import commands, events
+from pepsi.sched.books import Books
+from pepsi.sched.commands import Command, Level
+from pepsi.sched.crew import Crew
+from pepsi.sched.events import Event, Wake
+from pepsi.sched.held import Held
+from pepsi.sched.statistics import Statistics
+from pepsi.sched.timetable import FLIP_LIMIT, Timetable
+
+DOUBT = 60.0
+"""Seconds without the lock after which the workers are killed: another dispatcher may be at work."""
+SUSPENDED = 5.0
+"""Seconds by which a timer must be late to show that this process stood still."""
+STRAY = "its worker answered 0 and committed nothing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The dispatcher's own settings, in seconds. With *trace* each message's steps are noted."""
+
+    worker_idle_timeout: float = 5.0
+    poll_interval: float = 30.0
+    stats_interval: float = 60.0
+    stop_time: float = 25.0
+    trace: bool = False
+
+
+class Engine:
+    """All that the dispatcher knows and decides. Feed it through ``handle``; wake it at ``next_wake``."""
+
+    def __init__(
+        self, settings: Settings, specs: Mapping[str, StageSpec], epoch: int, now: float, chance: Callable[[], float]
+    ) -> None:
+        self._settings = settings
+        self._epoch = epoch
+        self._times = Timetable(settings.poll_interval, beat_at=now + settings.poll_interval)
+        self._stats = Statistics(settings.stats_interval, number=claim.pack(epoch, 0), flushed_at=now)
+        self._books = Books(self._stats, self._times, chance)
+        self._crew = Crew(specs, self._books, idle_timeout=settings.worker_idle_timeout, trace=settings.trace)
+        self._claims = 0
+        self._claiming: commands.Claim | None = None
+        self._scan = False
+        self._urgent = False
+        self._lock_lost: float | None = now
+        self._stop_by: float | None = None
+        self._fenced = False
+        self._exited = False
+        self._strangers: set[tuple[int, int]] = set()
+        self._expected = float("inf")
+
+    def handle(self, happened: Iterable[Event], now: float) -> list[Command]:
+        """Take in what happened, all of it first, and return what is to be done about it."""
+        if now > self._expected + SUSPENDED:
+            self._crew.shift(now - self._expected)
+        for event in happened:
+            self._route(event, now)
+        if not self._exited:
+            self._decide(now)
+        self._expected = self.next_wake(now)
+        out, self._books.out = self._books.out, []
+        return out
+
+    def next_wake(self, now: float) -> float:
+        """Return when a Tick is wanted if nothing happens before, in the clock that ``handle`` is given."""
+        if self._exited:
+            return float("inf")
+        if self._fenced:
+            return now + 1.0
+        times = [self._times.beat_at, self._crew.next_time(now)]
+        if self._lock_lost is None and self._stop_by is None:
+            times.append(self._times.next_due())
+        if self._books.owed.waits:
+            times.append(self._books.owed.retry.until)
+        flush = self._stats.due(idle=not len(self._books.ledger))
+        if flush is not None and self._lock_lost is None:
+            times.append(flush)
+        if self._stop_by is not None:
+            times.append(self._stop_by)
+        if self._lock_lost is not None and self._crew.any_alive:
+            times.append(self._lock_lost + DOUBT)
+        return max(now, min(times))
+
+    def holdings(self) -> list[tuple[int, int, str]]:
+        """Return every claim held, as (id, token, stage)."""
+        return [(held.workqueue_id, held.claim, held.stage) for held in self._books.ledger]
+
+    def _route(self, event: Event, now: float) -> None:
+        match event:
+            case events.Woken(reason):
+                self._wake(reason, now)
+            case events.Claimed():
+                self._claimed(event, now)
+            case events.ClaimFailed():
+                self._claiming = None
+                self._scan = True
+            case events.WorkerReady():
+                self._crew.ready(event, now)
+            case events.Answered():
+                self._crew.answered(event, now)
+                self._scan = True
+            case events.Garbled():
+                self._crew.garbled(event, now)
+            case events.WorkerGone():
+                self._crew.gone(event, now)
+                self._scan = self._urgent = True
+            case events.WorkerNotStarted():
+                self._crew.not_started(event, now)
+            case events.Settled():
+                for held in self._books.owed.written():
+                    self._books.release(held)
+                self._scan = self._urgent = True
+            case events.SettleFailed():
+                self._settle_failed(event, now)
+            case events.DueIn(delay):
+                self._times.answered(now, delay)
+            case events.DueFailed():
+                self._times.failed(now)
+            case events.Flipped(count):
+                self._times.flipped(now, more=count >= FLIP_LIMIT)
+                self._wake(Wake.DUE, now)
+            case events.RunningRows():
+                self._look_for_strays(event, now)
+            case events.Flushed():
+                self._stats.end(written=True)
+            case events.FlushFailed():
+                self._stats.end(written=False)
+            case events.LockLost():
+                self._lock_lost = now if self._lock_lost is None else self._lock_lost
+            case events.LockHeld():
+                self._lock_lost = None
+                self._books.owed.retry.clear()
+                self._wake(Wake.CONNECTED, now)
+            case events.Fenced(why):
+                self._fenced = True
+                self._books.note(Level.ERROR, "another dispatcher has taken over: {why}", why=why)
+                self._crew.kill_all("another dispatcher has taken over", now)
+            case events.StopRequested():
+                if self._stop_by is None:
+                    self._stop_by = now + self._settings.stop_time
+                    self._crew.stop(now)
+            case events.Tick():
+                pass
+            case _:
+                assert_never(event)
+
+    def _wake(self, reason: Wake, now: float) -> None:
+        self._scan = self._urgent = True
+        if reason in (Wake.HEARTBEAT, Wake.CONNECTED):
+            self._times.want_ask(now)
+
+    def _claimed(self, event: events.Claimed, now: float) -> None:
+        asked, self._claiming = self._claiming, None
+        got: dict[str, int] = {}
+        for row in event.rows:
+            got[row.stage] = got.get(row.stage, 0) + 1
+            held = Held(row.workqueue_id, event.token, row.stage, row.strikes, since=now)
+            if self._books.ledger.take(held):
+                self._queue(held, now)
+        short = False
+        for stage, capacity in asked.capacities.items() if asked else ():
+            pool = self._crew.pools[stage]
+            pool.backlog = got.get(stage, 0) >= capacity
+            self._scan = self._scan or pool.backlog
+            short = short or not pool.backlog
+        if short:
+            self._times.want_ask(now)
+
+    def _queue(self, held: Held, now: float) -> None:
+        if self._stop_by is None:
+            self._crew.queue(held)
+        else:
+            self._books.give_back(held, now)
+
+    def _settle_failed(self, event: events.SettleFailed, now: float) -> None:
+        owed = self._books.owed
+        if not event.refused:
+            owed.failed(now)
+            return
+        culprit = owed.refused()
+        if culprit is not None:
+            self._books.release(culprit)
+            text = "the database refuses what is owed for message {workqueue_id}; it is left running: {why}"
+            self._books.note(Level.ERROR, text, workqueue_id=culprit.workqueue_id, why=event.why)
+
+    def _look_for_strays(self, event: events.RunningRows, now: float) -> None:
+        """Strike rows that twice in a row ran under a token of ours that nobody holds.
+
+        Only an answer of 0 lets go of a claim without a write, so the worker said that all was done and committed
+        nothing. Without a strike such a message would go round for ever.
+        """
+        if self._claiming is not None:
+            return
+        strangers = set()
+        for row in event.rows:
+            key = row.workqueue_id, row.claim
+            if self._books.ledger.knows(row.workqueue_id) or row.stage not in self._crew.pools:
+                continue
+            strangers.add(key)
+            if key in self._strangers:
+                held = Held(*key, row.stage, row.strikes, since=now)
+                self._books.ledger.take(held)
+                self._books.strike(held, STRAY, hang=False, now=now)
+        self._strangers = strangers
+
+    def _decide(self, now: float) -> None:
+        if self._fenced:
+            if not self._crew.workers:
+                self._exit(1)
+            return
+        self._crew.watch(now)
+        if self._times.beat(now):
+            self._wake(Wake.HEARTBEAT, now)
+            if self._lock_lost is None and self._claiming is None:
+                self._books.out.append(commands.AskRunning())
+        freed, self._books.freed = self._books.freed, []
+        for held in freed:
+            self._queue(held, now)
+        if self._lock_lost is None:
+            if self._stop_by is None:
+                self._crew.place(now)
+                self._look_at_due(now)
+                self._claim(now)
+        elif now >= self._lock_lost + DOUBT:
+            self._crew.kill_all(f"the dispatcher's lock has been in doubt for {DOUBT:g} s", now)
+        self._write(now)
+        self._finish(now)
+
+    def _claim(self, now: float) -> None:
+        if not self._scan or self._claiming is not None:
+            return
+        rooms = {}
+        hungry = self._urgent
+        for name, pool in self._crew.pools.items():
+            room = pool.room(self._books.ledger.in_flight(name), now)
+            if room:
+                rooms[name] = room
+                hungry = hungry or pool.hungry(room)
+        if not rooms or not hungry:
+            return
+        self._claims += 1
+        self._claiming = commands.Claim(token=claim.pack(self._epoch, self._claims), capacities=rooms)
+        self._scan = self._urgent = False
+        self._books.out.append(self._claiming)
+
+    def _look_at_due(self, now: float) -> None:
+        if self._times.wants_flip(now):
+            self._times.flipping()
+            self._books.out.append(commands.FlipDue(FLIP_LIMIT))
+        elif self._times.wants_ask(now):
+            self._times.asking(now)
+            self._books.out.append(commands.AskDue())
+
+    def _write(self, now: float) -> None:
+        if self._books.owed.wants_write(now):
+            self._books.out.append(commands.Settle(self._books.owed.begin()))
+        if self._lock_lost is not None:
+            return
+        idle = not len(self._books.ledger)
+        flush = self._stats.due(idle=idle)
+        if flush is not None and (now >= flush or (self._stop_by is not None and idle)):
+            deltas = self._stats.begin(now)
+            self._books.out.append(commands.Flush(self._stats.number, deltas))
+
+    def _finish(self, now: float) -> None:
+        if self._stop_by is None:
+            return
+        quiet = not self._crew.workers and not len(self._books.ledger) and self._claiming is None
+        if quiet and (self._lock_lost is not None or not self._stats.dirty):
+            self._exit(0)
+        elif now >= self._stop_by:
+            left = tuple(sorted(held.workqueue_id for held in self._books.ledger))
+            if left:
+                text = "stopped before the database took back {count} messages, which stay running: {ids}"
+                self._books.note(Level.ERROR, text, count=len(left), ids=list(left))
+            self._exit(1, left)
+
+    def _exit(self, status: int, left: tuple[int, ...] = ()) -> None:
+        self._exited = True
+        self._books.out.append(commands.Exit(status, left))

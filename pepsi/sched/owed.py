@@ -1,0 +1,70 @@
+"""Writes that the dispatcher owes the database: kept until they are written, however long that takes (I6)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pepsi.sched.commands import Settlement
+from pepsi.sched.cooldown import Cooldown
+from pepsi.sched.held import Held
+
+BATCH = 500
+
+
+@dataclass(slots=True)
+class Owed:
+    """Settlements by claim. One batch is under way at a time; what comes meanwhile goes with the next."""
+
+    due: dict[tuple[int, int], tuple[Held, Settlement]] = field(default_factory=dict)
+    flying: dict[tuple[int, int], tuple[Held, Settlement]] = field(default_factory=dict)
+    singly: int = 0
+    """So many are to be written one at a time, because the database refused them together."""
+    retry: Cooldown = field(default_factory=lambda: Cooldown(first=0.5, longest=30.0))
+
+    def __len__(self) -> int:
+        return len(self.due) + len(self.flying)
+
+    def add(self, held: Held, settlement: Settlement) -> None:
+        """Owe *settlement* for *held*."""
+        self.due[held.key] = (held, settlement)
+
+    @property
+    def waits(self) -> bool:
+        """Whether something is owed and nothing is under way."""
+        return bool(self.due) and not self.flying
+
+    def wants_write(self, now: float) -> bool:
+        """Whether a batch should be written now."""
+        return self.waits and not self.retry.active(now)
+
+    def begin(self) -> tuple[Settlement, ...]:
+        """Take the next batch."""
+        size = 1 if self.singly else BATCH
+        for key in list(self.due)[:size]:
+            self.flying[key] = self.due.pop(key)
+        return tuple(settlement for _, settlement in self.flying.values())
+
+    def written(self) -> Iterable[Held]:
+        """The batch under way is in the database; return what it settled."""
+        done = [held for held, _ in self.flying.values()]
+        self.flying = {}
+        self.singly = max(0, self.singly - len(done))
+        self.retry.clear()
+        return done
+
+    def failed(self, now: float) -> None:
+        """The batch under way could not be written: owe it again, and wait a little."""
+        self.due = self.flying | self.due
+        self.flying = {}
+        self.retry.trouble(now)
+
+    def refused(self) -> Held | None:
+        """The database refused the batch under way. Return the culprit if it stands alone, else split the batch."""
+        if len(self.flying) == 1:
+            ((held, _),) = self.flying.values()
+            self.flying = {}
+            self.singly = max(0, self.singly - 1)
+            return held
+        self.singly = len(self.flying)
+        self.due = self.flying | self.due
+        self.flying = {}
+        return None

@@ -1,0 +1,80 @@
+"""The workers of one stage, and the ids that were claimed for it and wait for a slot."""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pepsi.model.stage import StageSpec
+from pepsi.sched.cooldown import Cooldown
+from pepsi.sched.held import Held
+from pepsi.sched.packing import Elsewhere, choose
+from pepsi.sched.worker import Life, Worker
+
+FIRST_GUESS = 0.010
+"""Seconds a message takes at a stage of which nothing is known yet."""
+WEIGHT = 0.1
+"""Of the newest measurement in the moving average."""
+
+
+@dataclass(slots=True)
+class Pool:
+    """One stage's part of the dispatcher. *average* is its time for a message, in seconds."""
+
+    spec: StageSpec
+    workers: dict[int, Worker] = field(default_factory=dict)
+    waiting: deque[Held] = field(default_factory=deque)
+    average: float = FIRST_GUESS
+    backlog: bool = False
+    """Whether the last claim brought all it asked for, so that more is likely to wait."""
+    cooldown: Cooldown = field(default_factory=lambda: Cooldown(first=1.0, longest=60.0))
+    """No worker is started: the last ones could not be, or died before they were ready."""
+    hold_off: Cooldown = field(default_factory=lambda: Cooldown(first=0.5, longest=30.0))
+    """Nothing is claimed: the workers find no database connection."""
+
+    def room(self, in_flight: int, now: float) -> int:
+        """Return how many ids may be claimed for the stage, with *in_flight* held already."""
+        if self.hold_off.active(now):
+            return 0
+        capacity = self.spec.capacity
+        if self.cooldown.active(now):
+            capacity = self.spec.queue_limit * sum(w.life is Life.READY for w in self.workers.values())
+        return max(0, capacity - in_flight)
+
+    def hungry(self, room: int) -> bool:
+        """Whether a claim is worth its round trip now, rather than after a few more answers.
+
+        While a backlog is being worked off and every worker has mail in its pipe, one claim for half the capacity is
+        as good as several for a slot each, and much cheaper.
+        """
+        if not self.backlog or room * 2 >= self.spec.capacity:
+            return True
+        return any(w.life is Life.READY and not w.line for w in self.workers.values())
+
+    def measured(self, seconds: float, answers: int) -> None:
+        """Fold *answers* that took *seconds* each into the average."""
+        keep = (1 - WEIGHT) ** answers
+        self.average = self.average * keep + seconds * (1 - keep)
+
+    def may_start(self, now: float) -> bool:
+        """Whether the stage may have one more worker."""
+        return len(self.workers) < self.spec.parallelism and not self.cooldown.active(now)
+
+    def placements(self, now: float) -> Iterator[tuple[Held, Worker | None]]:
+        """Take waiting ids one by one, each with the worker it goes to; None where one has to be started first.
+
+        After a None the caller adds the new worker to ``workers`` and goes on.
+        """
+        while self.waiting:
+            choice = choose(
+                self.workers.values(),
+                queue_limit=self.spec.queue_limit,
+                average=self.average,
+                may_start=self.may_start(now),
+            )
+            if choice is Elsewhere.FULL:
+                return
+            if choice is Elsewhere.START:
+                yield self.waiting[0], None
+                continue
+            assert isinstance(choice, Worker)
+            yield self.waiting.popleft(), choice

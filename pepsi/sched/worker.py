@@ -1,0 +1,68 @@
+"""A worker as the engine knows it."""
+
+import enum
+from collections import deque
+from dataclasses import dataclass, field
+
+from pepsi.sched.held import Held
+
+
+class Life(enum.Enum):
+    """How far a worker has come. docs/ARCHITECTURE.md has the table of who may hold ids and take more."""
+
+    STARTING = "starting"  # its program runs, 'ready' has not come; may hold ids
+    READY = "ready"  # takes ids
+    RETIRING = "retiring"  # takes no more; ends when its pipeline is drained
+    STOPPING = "stopping"  # told to end after the message in hand
+    KILLED = "killed"  # sent SIGKILL; what it holds is held until its death is confirmed
+
+    @property
+    def takes_ids(self) -> bool:
+        """Whether a slot may be filled."""
+        return self in (Life.STARTING, Life.READY)
+
+    @property
+    def end_asked_for(self) -> bool:
+        """Whether its end would be no surprise."""
+        return self in (Life.RETIRING, Life.STOPPING)
+
+
+class Blame(enum.Enum):
+    """Whose fault it is that a worker is killed."""
+
+    HANG = "hang"
+    CRASH = "crash"
+    NOBODY = "nobody"
+
+
+@dataclass(slots=True, eq=False)
+class Worker:
+    """One child process. *line* is its pipeline, the oldest unanswered id first."""
+
+    number: int
+    stage: str
+    since: float
+    """When it was started."""
+    quota: int
+    """Ids it may still be handed before it is replaced."""
+    life: Life = Life.STARTING
+    line: deque[Held] = field(default_factory=deque)
+    idle_since: float = 0.0
+    head_since: float = 0.0
+    """When the head of the line became the head, or the worker ready, whichever came later."""
+    answered: int = 0
+    was_ready: bool = False
+    blame: Blame | None = None
+    """Set when we kill it."""
+    why: str = ""
+    killed_at: float = 0.0
+    alarmed: bool = False
+
+    def deadline(self, max_runtime: float) -> float | None:
+        """When the worker has been silent for too long: as a head of line, or before ``ready``."""
+        match self.life:
+            case Life.STARTING:
+                return self.since + max_runtime
+            case Life.READY | Life.RETIRING if self.line:
+                return self.head_since + max_runtime
+        return None
