@@ -40,7 +40,7 @@ from pepsi.config.option import (
 from pepsi.config.options import StageOptions as Options
 from pepsi.errors import ConfigError, SecretError, StageError
 from pepsi.model.message import Message, Need, State
-from pepsi.model.outcome import Advance, Changes, Clone, Fail, Finish, Outcome, Pause, Requeue
+from pepsi.model.outcome import UNCHANGED, Advance, Changes, Clone, Fail, Finish, Outcome, Pause, Requeue
 from pepsi.model.row import FailureClass, RowStatus
 
 __all__ = [
@@ -96,11 +96,23 @@ class TryLater(StageError):
 
     The message is tried again after *after* seconds; without it after a minute, and then ever more rarely up to once an
     hour. Past MAX_LIFETIME it goes to BOUNCE_STAGE.
+
+    *changes* and *clones* are committed in either case, as those of a Pause are: what was done for some recipients is
+    not undone because others must wait. *changes* then has the recipients that wait; the reason is added to its state.
     """
 
-    def __init__(self, reason: str, after: float | None = None) -> None:
+    def __init__(
+        self,
+        reason: str,
+        after: float | None = None,
+        *,
+        changes: Changes = UNCHANGED,
+        clones: tuple[Clone, ...] = (),
+    ) -> None:
         super().__init__(reason)
         self.after = after
+        self.changes = changes
+        self.clones = clones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
