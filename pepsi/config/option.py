@@ -35,7 +35,7 @@ class Declared:
 
     *default* is the default as it would be written, or what holds while the key is not set; empty if that is nothing.
     *low* and *high* are the least and the greatest value allowed, both included. A *concealed* value is not repeated in
-    messages. *per_address* keys can be overridden for single correspondents.
+    messages, nor in the ``repr`` of its section. *per_address* keys can be overridden for single correspondents.
     """
 
     key: str
@@ -153,7 +153,10 @@ class Option(Generic[T]):
             concealed=concealed,
         )
         return dataclasses.field(
-            default=value if has_value else dataclasses.MISSING, kw_only=True, metadata={_METADATA: declared}
+            default=value if has_value else dataclasses.MISSING,
+            kw_only=True,
+            repr=not concealed,
+            metadata={_METADATA: declared},
         )
 
 

@@ -1,5 +1,6 @@
 """One section of a configuration: from the words of a file to a checked value, with every error in it."""
 
+import dataclasses
 import difflib
 import re
 from collections.abc import Iterable, Mapping
@@ -12,6 +13,8 @@ from pepsi.config.option import Declared, declared
 from pepsi.model.text import one_line
 
 T = TypeVar("T")
+
+NO_SUCH_KEY = "no such key"
 
 SHOWN_LIMIT = 120
 """Bytes of a wrong value that a message repeats."""
@@ -28,6 +31,18 @@ class Entry:
     file: str
     line: int | None
 
+    def problem(self, section: str, key: str, expected: str, hint: str | None = None) -> "Problem":
+        """Return what is wrong with this entry, which stands under *key* in *section*."""
+        return Problem(
+            file=self.file,
+            line=self.line,
+            section=section,
+            key=key,
+            value=self.value,
+            expected=expected,
+            hint=hint,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class RawSection:
@@ -42,7 +57,10 @@ class RawSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """What is wrong, where, and the mend. ``str()`` of it is one printable line."""
+    """What is wrong, where, and the mend. ``str()`` of it is one printable line.
+
+    Without a *key* the *value* is a whole line that could not be read. A value that may be a secret is not shown.
+    """
 
     file: str
     line: int | None
@@ -59,7 +77,8 @@ class Problem:
         names += [] if self.key is None else [self.key]
         if self.value is not None:
             hidden = self.concealed or _SECRET_WORDS.search(f"{self.key} {self.value}")
-            names += ["= (not shown)" if hidden else f"= {shortened(self.value)}"]
+            shown = "(not shown)" if hidden else shortened(self.value)
+            names += [shown] if self.key is None else ["=", *([shown] if shown else [])]
         subject = f"{' '.join(names)}: " if names else ""
         hint = f"; {self.hint}" if self.hint else ""
         return one_line(f"{where}: {subject}{self.expected}{hint}")
@@ -71,9 +90,12 @@ def shortened(value: str) -> str:
     return line if len(line.encode()) <= SHOWN_LIMIT else f"{one_line(line, SHOWN_LIMIT)}..."
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the hint that names the one of *known* that *word* was probably meant to be; None if none is near."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.75)
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.75) -> str | None:
+    """Return the hint that names the one of *known* that *word* was probably meant to be; None if none is near.
+
+    *cutoff* is how alike they must be, from 0 to 1.
+    """
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)
     return f"did you mean {close[0]}?" if close else None
 
 
@@ -107,8 +129,8 @@ def parse_section(
                     line=section.line,
                     section=section.name,
                     key=key,
-                    expected=f"this key must be set ({option.type_name})",
-                    hint=None if option.doc == "" else option.doc,
+                    expected="this key must be set",
+                    hint=f"its value is a {option.type_name}: {option.doc}",
                 )
             )
     if problems:
@@ -129,25 +151,8 @@ def _parse(option: Declared, entry: Entry, directory: Path) -> Any:
 
 
 def _wrong(section: RawSection, option: Declared, entry: Entry, expected: str) -> Problem:
-    return Problem(
-        file=entry.file,
-        line=entry.line,
-        section=section.name,
-        key=option.key,
-        value=entry.value,
-        expected=expected,
-        concealed=option.concealed,
-    )
+    return dataclasses.replace(entry.problem(section.name, option.key, expected), concealed=option.concealed)
 
 
 def _unknown(section: RawSection, key: str, known: Iterable[str]) -> Problem:
-    entry = section.entries[key]
-    return Problem(
-        file=entry.file,
-        line=entry.line,
-        section=section.name,
-        key=key,
-        value=entry.value,
-        expected="no such key",
-        hint=nearest(key, known),
-    )
+    return section.entries[key].problem(section.name, key, NO_SUCH_KEY, nearest(key, known))

@@ -81,9 +81,14 @@ def parse_path(text: str) -> Path:
     return Path(parse_text(text))
 
 
+def is_stage(text: str) -> bool:
+    """Return whether *text* can be the name of a stage."""
+    return _NAME.fullmatch(text) is not None
+
+
 def parse_stage(text: str) -> str:
     """Return *text*, the name of a stage."""
-    if not _NAME.fullmatch(text):
+    if not is_stage(text):
         raise ValueError(
             f"expected the name of a stage: at most {NAME_LIMIT} lower-case letters, digits, dots, dashes, underscores"
         )
