@@ -17,6 +17,9 @@ LINE_LIMIT = 64 * 1024
 """Bytes of the longest line a worker may write, its end not counted."""
 _CODE = re.compile(rb"(0|[1-9][0-9]{0,2})(?: (.*))?", re.DOTALL)
 _REPORT_LIMIT = 64
+_NAME_LIMIT = 255
+_MICROSECONDS_LIMIT = 2**40
+"""Twelve days. Sums of such numbers stay far from the end of a bigint, so one mad report cannot spoil a flush."""
 
 
 def parse(line: bytes) -> Status:
@@ -55,7 +58,7 @@ def _report(text: bytes) -> tuple[Fused, ...] | None:
     if not text.startswith(b"["):
         return None
     try:
-        items = json.loads(text)
+        items = json.loads(text.decode("utf-8"))  # from bytes it would guess at other encodings
     except (ValueError, RecursionError):
         return None
     if not isinstance(items, list) or len(items) > _REPORT_LIMIT:
@@ -63,8 +66,14 @@ def _report(text: bytes) -> tuple[Fused, ...] | None:
     fused = []
     for item in items:
         match item:
-            case [str(stage), int(micros)] if not isinstance(micros, bool) and micros >= 0:
+            case [str(stage), int(micros)] if _plausible(stage, micros):
                 fused.append(Fused(stage, micros))
             case _:
                 return None
     return tuple(fused)
+
+
+def _plausible(stage: str, microseconds: int) -> bool:
+    """Whether the statistics can store both."""
+    clean = stage != "" and stage == one_line(stage, _NAME_LIMIT)
+    return clean and not isinstance(microseconds, bool) and 0 <= microseconds < _MICROSECONDS_LIMIT
