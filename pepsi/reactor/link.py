@@ -49,7 +49,7 @@ class Link(txpostgres.Connection):  # type: ignore[misc]
         """Run one statement outside a transaction, and return its rows, none if it yields none."""
         cursor = self.cursor()
         try:
-            await cursor.execute(statement.text, statement.params or None)
+            await cursor.execute(*statement.call)
             return cursor.fetchall() if cursor.description is not None else []
         finally:
             cursor.close()

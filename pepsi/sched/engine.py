@@ -47,7 +47,7 @@ class Engine:
         self._settings = settings
         self._epoch = epoch
         self._times = Timetable(settings.poll_interval, beat_at=now + settings.poll_interval)
-        self._stats = Statistics(settings.stats_interval, number=claim.pack(epoch, 0), flushed_at=now)
+        self._stats = Statistics(settings.stats_interval, number=0, flushed_at=now)
         self._books = Books(self._stats, self._times, chance)
         self._crew = Crew(specs, self._books, idle_timeout=settings.worker_idle_timeout, trace=settings.trace)
         self._claims = 0

@@ -1,0 +1,62 @@
+"""The statements by which the dispatcher claims rows and writes what it decided about them."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pepsi.db.statement import Statement, named
+from pepsi.model import claim
+from pepsi.sched.commands import Settlement
+from pepsi.sched.events import ClaimedRow, RunningRow
+
+Row = tuple[Any, ...]
+
+
+def claim_oldest(capacities: Mapping[str, int], token: int) -> Statement:
+    """Claim up to so many rows of each stage under *token*, the oldest first."""
+    return named("claim_oldest", stages=list(capacities), capacities=list(capacities.values()), claim=token)
+
+
+def claimed(rows: Iterable[Row]) -> tuple[ClaimedRow, ...]:
+    """Read what a claim returned."""
+    return tuple(ClaimedRow(workqueue_id=row[0], stage=row[1], strikes=row[2]) for row in rows)
+
+
+def settle(settlements: Sequence[Settlement]) -> Statement:
+    """Write *settlements*, each if its row still runs under its claim."""
+    items = [
+        {
+            "workqueue_id": write.workqueue_id,
+            "claim": write.claim,
+            "status": write.status.value,
+            "delay": write.delay,
+            "patch": dict(write.patch),
+        }
+        for write in settlements
+    ]
+    return named("settle", items=json.dumps(items))
+
+
+def next_due() -> Statement:
+    """Ask in how many seconds the next paused row is due: one row, or none."""
+    return named("next_due")
+
+
+def flip_due(limit: int) -> Statement:
+    """Turn at most *limit* due rows to pending; returns their ids."""
+    return named("flip_due", limit=limit)
+
+
+def running_rows(epoch: int) -> Statement:
+    """Ask which rows run under *epoch*."""
+    return named("running_rows", first=claim.pack(epoch, 0), beyond=claim.pack(epoch + 1, 0))
+
+
+def running(rows: Iterable[Row]) -> tuple[RunningRow, ...]:
+    """Read what ``running_rows`` returned."""
+    return tuple(RunningRow(workqueue_id=row[0], claim=row[1], stage=row[2], strikes=row[3]) for row in rows)
+
+
+def unknown_stages(stages: Iterable[str]) -> Statement:
+    """Ask how many rows wait at each stage that is not one of *stages*."""
+    return named("unknown_stages", stages=list(stages))

@@ -1,0 +1,67 @@
+"""The statements by which a dispatcher makes sure that it is the only one, and sets right what another one left."""
+
+from collections.abc import Sequence
+
+from pepsi.db.session import DISPATCHER_LOCK
+from pepsi.db.statement import Statement, named
+from pepsi.model import claim
+
+_CLASS, _OBJECT = DISPATCHER_LOCK
+
+
+def same_backend() -> Statement:
+    """Ask for the process id of the server's end."""
+    return named("same_backend")
+
+
+def try_lock() -> Statement:
+    """Take the dispatcher's lock if it is free; returns whether it was."""
+    return named("try_lock", **{"class": _CLASS, "object": _OBJECT})
+
+
+def lock_holder() -> Statement:
+    """Ask who holds the lock: process id, client, since when, application name."""
+    return named("lock_holder", **{"class": _CLASS, "object": _OBJECT})
+
+
+def raise_epoch() -> Statement:
+    """Begin a new epoch, durably; returns its number."""
+    return named("raise_epoch")
+
+
+def present_epoch() -> Statement:
+    """Ask for the number of the epoch."""
+    return named("present_epoch")
+
+
+def reassert_claims(held: Sequence[tuple[int, int, str]]) -> Statement:
+    """Claim *held* (id, token, stage) again where a crash of the server has un-done that; returns the ids."""
+    ids, claims, stages = _columns(held)
+    return named("reassert_claims", ids=ids, claims=claims, stages=stages)
+
+
+def return_strangers(epoch: int, held: Sequence[tuple[int, int, str]]) -> Statement:
+    """Give back what runs under *epoch* but is not in *held*; returns the ids."""
+    ids, claims, _ = _columns(held)
+    return named(
+        "return_strangers", first=claim.pack(epoch, 0), beyond=claim.pack(epoch + 1, 0), ids=ids, claims=claims
+    )
+
+
+def former_workers() -> Statement:
+    """Ask for database sessions of workers from before this epoch: (pid, application name)."""
+    return named("former_workers")
+
+
+def end_former_workers() -> Statement:
+    """Terminate these sessions."""
+    return named("end_former_workers")
+
+
+def return_former(epoch: int) -> Statement:
+    """Give back up to a thousand rows that were left running by epochs before *epoch*; returns the ids."""
+    return named("return_former", first=claim.pack(epoch, 0))
+
+
+def _columns(held: Sequence[tuple[int, int, str]]) -> tuple[list[int], list[int], list[str]]:
+    return [row[0] for row in held], [row[1] for row in held], [row[2] for row in held]

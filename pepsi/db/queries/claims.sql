@@ -1,0 +1,58 @@
+-- name: claim_oldest
+-- Turn the oldest pending rows of each stage to running, in the order in which they are to be handed out.
+SELECT workqueue_id, stage, strikes
+FROM pepsi.workqueue_claim(%(stages)s::text[], %(capacities)s::integer[], %(claim)s)
+
+-- name: settle
+-- Write what the dispatcher decided about rows that it has claimed; a row that moved on meanwhile is not hit.
+UPDATE pepsi.workqueue w
+SET status = i.status,
+    claim = NULL,
+    timeout = CASE WHEN i.status = 'paused' THEN now() + make_interval(secs => i.delay) END,
+    state = pepsi.state_patch(w.state, i.patch)
+FROM jsonb_to_recordset(%(items)s::jsonb)
+    AS i (workqueue_id bigint, claim bigint, status text, delay double precision, patch jsonb)
+WHERE w.workqueue_id = i.workqueue_id AND w.status = 'running' AND w.claim = i.claim
+
+-- name: next_due
+-- In how many seconds the next paused row is due, by the clock of the database.
+SELECT extract(epoch FROM w.timeout - now())::double precision
+FROM pepsi.workqueue w
+WHERE w.status = 'paused' AND w.timeout IS NOT NULL
+ORDER BY w.timeout
+LIMIT 1
+
+-- name: flip_due
+-- Turn due rows to pending, the oldest due first.
+UPDATE pepsi.workqueue w
+SET status = 'pending', timeout = NULL
+WHERE w.workqueue_id = ANY (ARRAY(
+    SELECT p.workqueue_id FROM pepsi.workqueue p
+    WHERE p.status = 'paused' AND p.timeout <= now()
+    ORDER BY p.timeout
+    LIMIT %(limit)s
+    FOR UPDATE SKIP LOCKED))
+RETURNING w.workqueue_id
+
+-- name: running_rows
+-- Which rows run under one epoch.
+SELECT w.workqueue_id, w.claim, w.stage, pepsi.state_count(w.state, 'strikes')
+FROM pepsi.workqueue w
+WHERE w.status = 'running' AND w.claim >= %(first)s AND w.claim < %(beyond)s
+ORDER BY w.claim
+LIMIT 10000
+
+-- name: unknown_stages
+-- How many rows wait at each stage that is not among the configured ones; counts no further than is of interest.
+WITH RECURSIVE waiting (stage) AS (
+    (SELECT w.stage FROM pepsi.workqueue w WHERE w.status = 'pending' ORDER BY w.stage LIMIT 1)
+    UNION ALL
+    SELECT (SELECT w.stage FROM pepsi.workqueue w WHERE w.status = 'pending' AND w.stage > waiting.stage
+            ORDER BY w.stage LIMIT 1)
+    FROM waiting WHERE waiting.stage IS NOT NULL
+)
+SELECT s.stage, (SELECT count(*) FROM (
+    SELECT FROM pepsi.workqueue w WHERE w.status = 'pending' AND w.stage = s.stage LIMIT 100000) c)
+FROM waiting s
+WHERE s.stage IS NOT NULL AND s.stage <> ALL (%(stages)s::text[])
+LIMIT 100

@@ -1,0 +1,67 @@
+-- name: same_backend
+-- The server's process id: another answer to the second question means that a pooler stands between.
+SELECT pg_backend_pid()
+
+-- name: try_lock
+-- Take the dispatcher's lock, which the session holds until it ends.
+SELECT pg_try_advisory_lock(%(class)s, %(object)s)
+
+-- name: lock_holder
+-- Who holds the dispatcher's lock, as far as this role may see.
+SELECT a.pid, coalesce(host(a.client_addr), 'a local socket'), a.backend_start::text, coalesce(a.application_name, '')
+FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2
+  AND l.classid = %(class)s AND l.objid = %(object)s
+  AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+
+-- name: raise_epoch
+-- Begin a new epoch. This commit waits for the disk whatever the session does: an epoch must never come twice.
+UPDATE pepsi.dispatcher_epoch
+SET epoch = epoch + 1, started_at = now()
+WHERE set_config('synchronous_commit', 'on', true) = 'on'
+RETURNING epoch
+
+-- name: present_epoch
+-- Whose turn it is by the database.
+SELECT epoch FROM pepsi.dispatcher_epoch
+
+-- name: reassert_claims
+-- Claim once more what a crash of the server un-did; what its worker has moved on meanwhile stays where it is.
+UPDATE pepsi.workqueue w
+SET status = 'running', claim = h.claim
+FROM unnest(%(ids)s::bigint[], %(claims)s::bigint[], %(stages)s::text[]) AS h (workqueue_id, claim, stage)
+WHERE w.workqueue_id = h.workqueue_id AND w.status = 'pending' AND w.stage = h.stage
+RETURNING w.workqueue_id
+
+-- name: return_strangers
+-- Give back rows that run under this epoch, but under no claim that is held.
+UPDATE pepsi.workqueue w
+SET status = 'pending', claim = NULL
+WHERE w.status = 'running' AND w.claim >= %(first)s AND w.claim < %(beyond)s
+  AND NOT EXISTS (SELECT FROM unnest(%(ids)s::bigint[], %(claims)s::bigint[]) AS h (workqueue_id, claim)
+                  WHERE h.workqueue_id = w.workqueue_id AND h.claim = w.claim)
+RETURNING w.workqueue_id
+
+-- name: former_workers
+-- Database sessions of workers that a former dispatcher started.
+SELECT a.pid, a.application_name
+FROM pg_stat_activity a, pepsi.dispatcher_epoch e
+WHERE a.datname = current_database() AND a.application_name LIKE 'pepsi-stage-%%' AND a.backend_start < e.started_at
+
+-- name: end_former_workers
+-- End these sessions, so that nothing that a worker of a former dispatcher still does can be committed.
+SELECT a.pid, pg_terminate_backend(a.pid)
+FROM pg_stat_activity a, pepsi.dispatcher_epoch e
+WHERE a.datname = current_database() AND a.application_name LIKE 'pepsi-stage-%%' AND a.backend_start < e.started_at
+
+-- name: return_former
+-- Give back rows that a former dispatcher left running, and count the interruption.
+UPDATE pepsi.workqueue w
+SET status = 'pending', claim = NULL,
+    state = w.state || jsonb_build_object('interrupted', pepsi.state_count(w.state, 'interrupted') + 1)
+WHERE w.workqueue_id = ANY (ARRAY(
+    SELECT f.workqueue_id FROM pepsi.workqueue f
+    WHERE f.status = 'running' AND f.claim < %(first)s
+    ORDER BY f.claim LIMIT 1000
+    FOR UPDATE))
+RETURNING w.workqueue_id
