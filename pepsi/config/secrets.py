@@ -19,8 +19,7 @@ def read_secret(name: str, environ: Mapping[str, str]) -> bytes:
     Raises SecretError if it must not be used; OSError if it cannot be read, which can be worth another try later.
     """
     path = _path(name, environ)
-    # Not blocking, so that a pipe by that name is refused below instead of waited for.
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+    with open(path, "rb", opener=_open_without_waiting) as file:
         # Asked of the open file: asked of the name, the answer could be about another file.
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
@@ -50,6 +49,11 @@ def read_password(name: str, environ: Mapping[str, str]) -> str:
     if not line or not line.isprintable():
         raise SecretError(f"{path}: this secret must be one line of printable text")
     return line
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    # A pipe would be waited for otherwise, before anything could be asked about it.
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _path(name: str, environ: Mapping[str, str]) -> Path:
