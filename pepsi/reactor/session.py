@@ -7,6 +7,7 @@ import psycopg2
 from twisted.internet import defer, task
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from pepsi.db.faults import Fault, fault_of
 from pepsi.db.session import Parameters, conninfo, pins
@@ -214,7 +215,7 @@ class Session:
             self.log.info("database session {name} is up", name=self._name)
             self._report_up()
 
-    def _healing_failed(self, failure: defer.Failure) -> None:
+    def _healing_failed(self, failure: Failure) -> None:
         self._healing = None
         if not failure.check(defer.CancelledError):
             self.log.failure("reconnecting session {name} failed", failure, name=self._name)

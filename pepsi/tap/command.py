@@ -30,13 +30,15 @@ EX_OK = 0
 class Ending:
     """How the process ends. There is one for a process; whatever must stop it calls ``fail``, from the reactor thread.
 
-    *status* is 0 until then: a signal is the normal way to end.
+    *status* is 0 until then: a signal is the normal way to end. *trace*: somebody reads what is logged at debug, so that
+    it is worth making.
     """
 
     log = Logger()
 
-    def __init__(self) -> None:
+    def __init__(self, *, trace: bool = False) -> None:
         self.status = EX_OK
+        self.trace = trace
         self._stopping = False
         self._signalled = False
 
@@ -106,8 +108,9 @@ class TwistdOptions(usage.Options):
 
 def serve(arguments: argparse.Namespace, prog: str, build: Build) -> int:
     """Run the service until a signal or its Ending, and return the exit status. *arguments* are of ``parser``."""
-    begin_logging(sys.stderr, level="debug" if arguments.verbose else arguments.level, as_json=arguments.log_json)
-    ending = Ending()
+    level = "debug" if arguments.verbose else arguments.level
+    begin_logging(sys.stderr, level=level, as_json=arguments.log_json)
+    ending = Ending(trace=level == "debug")
     try:
         service = build(read_config(arguments.config), ending)
         service.privilegedStartService()  # type: ignore[no-untyped-call]

@@ -1,0 +1,127 @@
+"""The thin adapter around the engine: reactor callbacks become events, commands become calls."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, assert_never
+
+from twisted.internet import defer
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger, LogLevel
+from twisted.python.failure import Failure
+
+from pepsi.dispatch.clerk import Clerk
+from pepsi.dispatch.fleet import Fleet
+from pepsi.sched import commands
+from pepsi.sched.commands import Command
+from pepsi.sched.engine import Engine
+from pepsi.sched.events import Event, Tick
+
+
+class Coordinator:
+    """Feeds the engine and carries out what it returns. *on_exit* is called once, with the exit status.
+
+    Events are gathered until the reactor has read every pipe that it was going to read, and are then handled together:
+    one claim answers all of them.
+    """
+
+    log = Logger()
+
+    def __init__(
+        self,
+        reactor: IReactorTime,
+        clock: Callable[[], float],
+        engine: Engine,
+        clerk: Clerk,
+        fleet: Fleet,
+        on_exit: Callable[[int], None],
+    ) -> None:
+        self._reactor = reactor
+        self._clock = clock
+        self._engine = engine
+        self._clerk = clerk
+        self._fleet = fleet
+        self._on_exit = on_exit
+        self._inbox: list[Event] = []
+        self._turn_due: IDelayedCall | None = None
+        self._alarm: IDelayedCall | None = None
+        self._over = False
+
+    def post(self, event: Event) -> None:
+        """Something happened."""
+        if self._over:
+            return
+        self._inbox.append(event)
+        if self._turn_due is None:
+            self._turn_due = self._reactor.callLater(0, self._turn)
+
+    def _turn(self) -> None:
+        self._turn_due = None
+        happened, self._inbox = self._inbox, []
+        now = self._clock()
+        try:
+            for command in self._engine.handle(happened, now):
+                self._carry_out(command)
+        except Exception:
+            # A fault in our own logic. What the engine holds is not to be trusted any more; a new dispatcher starts
+            # from what is in the database.
+            self._broken(Failure())
+            return
+        if not self._over:
+            self._set_alarm(now)
+
+    def _carry_out(self, command: Command) -> None:
+        match command:
+            case commands.Hand(worker, ids):
+                self._fleet.hand(worker, ids)
+            case commands.Claim():
+                self._do(self._clerk.claim(command))
+            case commands.Start():
+                self._fleet.start(command.worker, command.stage)
+            case commands.Retire(worker):
+                self._fleet.retire(worker)
+            case commands.Stop(worker):
+                self._fleet.stop(worker)
+            case commands.Kill(worker):
+                self._fleet.kill(worker)
+            case commands.Settle():
+                self._do(self._clerk.settle(command))
+            case commands.AskDue():
+                self._do(self._clerk.ask_due())
+            case commands.FlipDue(limit):
+                self._do(self._clerk.flip_due(limit))
+            case commands.AskRunning():
+                self._do(self._clerk.ask_running())
+            case commands.Flush():
+                self._do(self._clerk.flush(command))
+            case commands.Note(level, text, facts):
+                self.log.emit(LogLevel.levelWithName(level.value), text, **facts)
+            case commands.Exit(status):
+                self._end(status)
+            case _:
+                assert_never(command)
+
+    def _do(self, work: Coroutine[defer.Deferred[Any], Any, None]) -> None:
+        defer.ensureDeferred(work).addErrback(self._broken)
+
+    def _set_alarm(self, now: float) -> None:
+        if self._alarm is not None and self._alarm.active():
+            self._alarm.cancel()
+        delay = self._engine.next_wake(now) - now
+        self._alarm = self._reactor.callLater(max(0.0, delay), self._ring)
+
+    def _ring(self) -> None:
+        # Not at once: pipes that can be read by now are read first, so that an answer that lies there is not a hang.
+        self._alarm = self._reactor.callLater(0, self.post, Tick())
+
+    def _broken(self, failure: Failure) -> None:
+        self.log.failure("the dispatcher is broken and ends", failure)
+        self._fleet.kill_all()
+        self._end(1)
+
+    def _end(self, status: int) -> None:
+        if self._over:
+            return
+        self._over = True
+        for call in (self._alarm, self._turn_due):
+            if call is not None and call.active():
+                call.cancel()
+        self._on_exit(status)

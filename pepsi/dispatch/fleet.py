@@ -1,0 +1,86 @@
+"""All worker processes, by number: starts them, hands them ids, and makes them end."""
+
+from collections.abc import Callable, Mapping
+
+from twisted.internet.interfaces import IDelayedCall, IReactorProcess, IReactorTime
+
+from pepsi.dispatch.process import WorkerProcess
+from pepsi.dispatch.program import Launch
+from pepsi.errors import StageError
+from pepsi.sched.events import Event, WorkerGone, WorkerNotStarted
+
+GRACE = 10.0
+"""Seconds that a worker has to finish the message in hand once it was told to stop."""
+RETIREMENT = 30.0
+"""Seconds that a worker may take to end after its standard input was closed."""
+
+
+class Fleet:
+    """Carries out what the engine decides about workers. *prepare* says how a stage's program is started."""
+
+    def __init__(
+        self,
+        spawner: IReactorProcess,
+        clock: IReactorTime,
+        prepare: Callable[[str], Launch],
+        report: Callable[[Event], None],
+    ) -> None:
+        self._spawner = spawner
+        self._clock = clock
+        self._prepare = prepare
+        self._report = report
+        self._processes: dict[int, WorkerProcess] = {}
+        self._alarms: dict[int, IDelayedCall] = {}
+
+    def start(self, number: int, stage: str) -> None:
+        """Start worker *number* of *stage*. A program that cannot be started is reported, not raised."""
+        process = WorkerProcess(self._clock, number, stage, self._heard)
+        try:
+            what = self._prepare(stage)
+            environment: Mapping[str, str] = what.environment
+            self._spawner.spawnProcess(process, what.executable, list(what.arguments), environment)
+        except (OSError, StageError) as error:
+            self._report(WorkerNotStarted(number, str(error)))
+            return
+        self._processes[number] = process
+
+    def hand(self, number: int, ids: tuple[int, ...]) -> None:
+        """Write *ids* to a worker."""
+        process = self._processes.get(number)
+        if process is not None:
+            process.hand(ids)
+
+    def retire(self, number: int) -> None:
+        """Let a worker that holds nothing end by itself."""
+        self._end(number, WorkerProcess.retire, RETIREMENT)
+
+    def stop(self, number: int) -> None:
+        """Let a worker finish the message in hand, and kill it if that takes too long."""
+        self._end(number, WorkerProcess.terminate, GRACE)
+
+    def kill(self, number: int) -> None:
+        """Kill a worker at once."""
+        process = self._processes.get(number)
+        if process is not None:
+            process.kill()
+
+    def kill_all(self) -> None:
+        """Kill every worker at once, without waiting for their end."""
+        for process in self._processes.values():
+            process.kill()
+
+    def _end(self, number: int, how: Callable[[WorkerProcess], None], patience: float) -> None:
+        process = self._processes.get(number)
+        if process is None:
+            return
+        how(process)
+        if number not in self._alarms:
+            self._alarms[number] = self._clock.callLater(patience, process.kill)
+
+    def _heard(self, event: Event) -> None:
+        if isinstance(event, WorkerGone):
+            self._processes.pop(event.worker, None)
+            alarm = self._alarms.pop(event.worker, None)
+            if alarm is not None and alarm.active():
+                alarm.cancel()
+        self._report(event)

@@ -1,0 +1,141 @@
+"""There is one dispatcher to a database: its lock, its epoch, and what is set right before it claims (I1, I2).
+
+The lock belongs to a session of the server, and the claims are made on that same session: a claim that was committed
+proves that the lock was held.
+"""
+
+from collections.abc import Callable
+
+from twisted.internet import defer, task
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from pepsi.db import leadership
+from pepsi.errors import DatabaseError, PepsiError
+from pepsi.reactor.session import Session, Unavailable
+from pepsi.sched.events import Event, Fenced, LockHeld, LockLost
+
+PATIENCE = 10.0
+"""Seconds that a start waits for the lock: as long as a dispatcher that is being replaced may need to go."""
+RETRY = 0.5
+
+
+class LockTaken(PepsiError):
+    """Another dispatcher works on this database."""
+
+
+class Pooled(PepsiError):
+    """The DSN leads to a pooler that hands out another session for each transaction."""
+
+
+class Leadership:
+    """Holds the lock on *session*, and tells the engine when it is lost, held again, or somebody else's.
+
+    *holdings* returns the claims held at the moment, as (id, token, stage).
+    """
+
+    log = Logger()
+
+    def __init__(
+        self,
+        reactor: IReactorTime,
+        session: Session,
+        report: Callable[[Event], None],
+        holdings: Callable[[], list[tuple[int, int, str]]],
+    ) -> None:
+        self._reactor = reactor
+        self._session = session
+        self._report = report
+        self._holdings = holdings
+        self._epoch: int | None = None
+        self._regaining: defer.Deferred[None] | None = None
+
+    async def take(self, *, standby: bool = False) -> int:
+        """Take the lock and begin an epoch; return its number.
+
+        Waits for PATIENCE, on *standby* without limit. Raises LockTaken with the name of the holder, Pooled, and
+        DatabaseError.
+        """
+        await self._refuse_pooler()
+        waited = 0.0
+        while not await self._lock():
+            if waited == 0.0:
+                self.log.info("waiting for the dispatcher's lock, {holder}", holder=await self._holder())
+            if waited >= PATIENCE and not standby:
+                raise LockTaken(f"another dispatcher works on this database: the lock is {await self._holder()}")
+            await task.deferLater(self._reactor, RETRY)
+            waited += RETRY
+        self._epoch = int((await self._session.run(leadership.raise_epoch()))[0][0])
+        self._session.on_down(self._lost)
+        self._session.on_up(self._regain)
+        return self._epoch
+
+    def stop(self) -> None:
+        """Give up regaining the lock."""
+        regaining, self._regaining = self._regaining, None
+        if regaining is not None:
+            regaining.cancel()
+
+    async def _refuse_pooler(self) -> None:
+        first = await self._session.run(leadership.same_backend())
+        if first != await self._session.run(leadership.same_backend()):
+            raise Pooled(
+                "the DSN leads to a transaction pooler, where neither the dispatcher's lock nor LISTEN works; "
+                "give the address of the server itself, or of a pool in session mode"
+            )
+
+    async def _lock(self) -> bool:
+        return bool((await self._session.run(leadership.try_lock()))[0][0])
+
+    async def _holder(self) -> str:
+        rows = await self._session.run(leadership.lock_holder())
+        if not rows:
+            return "free again"
+        pid, client, since, name = rows[0]
+        if pid is None or since is None:
+            return "held by a session that this role may not see"
+        return f"held by {name or 'a session'}, server process {pid}, from {client}, since {since}"
+
+    def _lost(self) -> None:
+        self._report(LockLost())
+
+    def _regain(self) -> None:
+        self.stop()
+        self._regaining = defer.ensureDeferred(self._take_again())
+        self._regaining.addErrback(self._not_regained)
+
+    async def _take_again(self) -> None:
+        assert self._epoch is not None
+        while True:
+            epoch = int((await self._session.run(leadership.present_epoch()))[0][0])
+            if epoch != self._epoch:
+                self._report(Fenced(f"the database is at epoch {epoch}, this dispatcher's is {self._epoch}"))
+                return
+            if await self._lock():
+                break
+            # Most likely our own former session, which the server does not know to be gone.
+            await task.deferLater(self._reactor, RETRY)
+        await self._reconcile(self._epoch)
+        self._report(LockHeld())
+
+    async def _reconcile(self, epoch: int) -> None:
+        """Set right what a crash of the server un-did: claims, and outcomes that workers had committed."""
+        held = self._holdings()
+        again = await self._session.run(leadership.reassert_claims(held))
+        back = await self._session.run(leadership.return_strangers(epoch, held))
+        if again or back:
+            self.log.warn(
+                "the database has lost its last moments: {again} claims made again, {back} messages given back",
+                again=len(again),
+                back=len(back),
+            )
+
+    def _not_regained(self, failure: Failure) -> None:
+        if failure.check(Unavailable, defer.CancelledError):
+            return  # lost again, or stopped: the next connection tries again
+        if failure.check(DatabaseError):
+            self.log.error("the dispatcher's lock cannot be taken: {why}", why=failure.getErrorMessage())
+            self._session.drop("the lock could not be taken")
+            return
+        failure.raiseException()

@@ -1,0 +1,199 @@
+"""The dispatcher as a service: its three database sessions, its engine and the adapters around it."""
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from twisted.application.service import Service
+from twisted.internet import defer
+from twisted.internet.interfaces import IReactorProcess, IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from pepsi.db import claims, schema
+from pepsi.db.session import Parameters
+from pepsi.dispatch.clerk import Clerk
+from pepsi.dispatch.coordinator import Coordinator
+from pepsi.dispatch.fleet import Fleet
+from pepsi.dispatch.leadership import Leadership
+from pepsi.dispatch.listener import Listener
+from pepsi.dispatch.program import launch
+from pepsi.dispatch.recovery import Recovery
+from pepsi.errors import EX_ERROR, DatabaseError, PepsiError
+from pepsi.model.stage import StageSpec
+from pepsi.reactor.probe import Probe
+from pepsi.reactor.session import Session, Unavailable
+from pepsi.sched.engine import Engine, Settings
+from pepsi.sched.events import Event, LockHeld, StopRequested
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a dispatcher is made from. *config_file* is what its workers are told to read, None if nothing.
+
+    *environ* is what workers get, less what is none of their business.
+    """
+
+    dsn: str
+    connect_timeout: float
+    statement_timeout: float
+    specs: Mapping[str, StageSpec]
+    settings: Settings
+    standby: bool
+    config_file: Path | None
+    environ: Mapping[str, str]
+
+
+class DispatchService(Service):
+    """Runs one dispatcher. *fail* is called with a reason and an exit status when it cannot go on.
+
+    ``startService`` returns at once; whoever wants to know when mail moves adds a callback to ``running``.
+    """
+
+    log = Logger()
+
+    def __init__(
+        self,
+        reactor: IReactorTime,
+        spawner: IReactorProcess,
+        plan: Plan,
+        fail: Callable[[str, int], None],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._reactor = reactor
+        self._spawner = spawner
+        self._plan = plan
+        self._fail = fail
+        self._clock = clock
+        self._chance = chance
+        self._sessions: list[Session] = []
+        self._probes: list[Probe] = []
+        self._leadership: Leadership | None = None
+        self._coordinator: Coordinator | None = None
+        self._starting: defer.Deferred[None] | None = None
+        self._recovering: defer.Deferred[None] | None = None
+        self._ended: defer.Deferred[None] = defer.Deferred()
+        self._stopped: defer.Deferred[None] | None = None
+        self.running: defer.Deferred[None] = defer.Deferred()
+
+    def startService(self) -> None:
+        """Begin to start; what goes wrong is told to *fail*."""
+        super().startService()  # type: ignore[no-untyped-call]
+        self._starting = defer.ensureDeferred(self._start())
+        self._starting.addErrback(self._not_started)
+
+    def stopService(self) -> defer.Deferred[None]:
+        """Stop claiming, end the workers, give back what is in flight; fires when all is done or given up."""
+        super().stopService()  # type: ignore[no-untyped-call]
+        if self._stopped is None:
+            self._stopped = defer.ensureDeferred(self._stop())
+        return self._stopped
+
+    async def _start(self) -> None:
+        locked = await self._session("lock and claims")
+        recorded = await locked.run(schema.recorded()) if (await locked.run(schema.present()))[0][0] else []
+        schema.require(schema.verdict([(row[0], row[1]) for row in recorded], schema.shipped()))
+        self._leadership = Leadership(self._reactor, locked, self._post, self._holdings)
+        epoch = await self._leadership.take(standby=self._plan.standby)
+        writes = await self._session("writes")
+        listening = await self._session("listening")
+        listener = Listener(listening, self._post)
+        await listener.listen()
+        self._engine = Engine(self._plan.settings, self._plan.specs, epoch, self._clock(), self._chance)
+        self._coordinator = Coordinator(
+            self._reactor,
+            self._clock,
+            self._engine,
+            Clerk(epoch, locked, writes, self._post),
+            Fleet(self._spawner, self._reactor, lambda stage: self._launch(stage, epoch), self._post),
+            self._exited,
+        )
+        if locked.up:
+            self._post(LockHeld())
+        stages = ", ".join(self._plan.specs)
+        self.log.info("dispatching under epoch {epoch} for {stages}", epoch=epoch, stages=stages)
+        self._recovering = defer.ensureDeferred(Recovery(self._reactor, writes, epoch, self._post).run())
+        self._recovering.addErrback(self._cancelled)
+        await self._tell_unknown_stages(writes)
+        self.running.callback(None)
+
+    async def _session(self, name: str) -> Session:
+        session = Session(
+            self._reactor,
+            Parameters(
+                dsn=self._plan.dsn,
+                application_name=f"pepsi-dispatch: {name}",
+                connect_timeout=self._plan.connect_timeout,
+                statement_timeout=self._plan.statement_timeout,
+                synchronous_commit=name == "writes",
+            ),
+            name,
+            chance=self._chance,
+        )
+        self._sessions.append(session)
+        await session.open()
+        probe = Probe(self._reactor, session)
+        self._probes.append(probe)
+        probe.start()
+        return session
+
+    async def _tell_unknown_stages(self, writes: Session) -> None:
+        try:
+            rows = await writes.run(claims.unknown_stages(self._plan.specs))
+        except DatabaseError as error:
+            self.log.warn("mail at unknown stages cannot be counted: {why}", why=str(error))
+            return
+        for stage, count in rows:
+            self.log.warn(
+                "{count} messages wait at {stage!r}, which has no section [stage-{stage}]", count=count, stage=stage
+            )
+
+    def _launch(self, stage: str, epoch: int) -> Any:
+        return launch(self._plan.specs[stage], epoch, self._plan.config_file, self._plan.environ)
+
+    def _holdings(self) -> list[tuple[int, int, str]]:
+        return self._engine.holdings()
+
+    def _post(self, event: Event) -> None:
+        if self._coordinator is not None:
+            self._coordinator.post(event)
+
+    def _not_started(self, failure: Failure) -> None:
+        if failure.check(defer.CancelledError):
+            return
+        if failure.check(PepsiError):
+            error = failure.value
+            status = EX_ERROR if isinstance(error, Unavailable) else error.exit_status
+            self._fail(str(error), status)
+        else:
+            self.log.failure("the dispatcher cannot start", failure)
+            self._fail("the dispatcher cannot start", EX_ERROR)
+
+    def _cancelled(self, failure: Failure) -> None:
+        if not failure.check(defer.CancelledError):
+            self.log.failure("giving back the former dispatcher's messages failed", failure)
+
+    def _exited(self, status: int) -> None:
+        self._coordinator = None
+        if self._stopped is None or status != 0:
+            self._fail("the dispatcher has ended", status)
+        self._ended.callback(None)
+
+    async def _stop(self) -> None:
+        for pending in (self._starting, self._recovering):
+            if pending is not None:
+                pending.cancel()
+        if self._coordinator is not None:
+            self._coordinator.post(StopRequested())
+            await self._ended
+        if self._leadership is not None:
+            self._leadership.stop()
+        for probe in self._probes:
+            probe.stop()
+        for session in self._sessions:
+            await session.stop()
