@@ -1,0 +1,67 @@
+"""Promises about the tree itself."""
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.arch.checkout import CHECKOUT, console_scripts, files, requirements
+
+LONGEST = 400
+
+
+def test_no_file_has_more_lines_than_a_reader_can_hold_in_mind() -> None:
+    lengths = {
+        path: len(path.read_text(encoding="utf-8").splitlines()) for suffix in (".py", ".sql") for path in files(suffix)
+    }
+    assert {str(path): length for path, length in lengths.items() if length > LONGEST} == {}
+
+
+def test_tests_wait_for_events_and_never_for_time() -> None:
+    assert [f"{path}:{line}" for path in files(".py", ("tests",)) for line in sleeps(path)] == []
+
+
+def sleeps(path: Path) -> list[int]:
+    """Return the lines where *path* calls or imports ``time.sleep``."""
+    lines = []
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        match node:
+            case ast.Attribute(value=ast.Name(id="time"), attr="sleep"):
+                lines.append(node.lineno)
+            case ast.ImportFrom(module="time", names=names) if any(name.name == "sleep" for name in names):
+                lines.append(node.lineno)
+    return lines
+
+
+def test_packages_say_what_they_are_and_nothing_else() -> None:
+    packages = {path: ast.parse(path.read_bytes()) for path in files("__init__.py", ("pepsi",))}
+    for path, module in packages.items():
+        assert ast.get_docstring(module), path
+        rest = module.body[1:]
+        if path.parent.name == "pepsi":  # setuptools reads the version from there
+            rest = [node for node in rest if ast.unparse(node).partition(" = ")[0] != "__version__"]
+        assert rest == [], path
+
+
+@pytest.mark.parametrize("script", console_scripts())
+def test_a_console_script_can_be_called_and_has_a_manual_page(script: str) -> None:
+    module, _, function = console_scripts()[script].partition(":")
+    assert callable(getattr(importlib.import_module(module), function))
+    assert list((CHECKOUT / "man").glob(f"{script}.[18]"))
+
+
+def test_each_dependency_has_its_line_in_the_documentation() -> None:
+    text = (CHECKOUT / "docs/dependencies.md").read_text(encoding="utf-8")
+    explained = set(re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE))
+    assert explained == requirements()
+
+
+def test_twistd_lists_the_plugins_from_any_folder(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from twisted.scripts.twistd import run; run()", "--help"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert re.search(r"^\s+pepsi-dispatch\s", done.stdout, re.MULTILINE), done.stdout + done.stderr
+    assert re.search(r"^\s+pepsi-ingress\s", done.stdout, re.MULTILINE)
