@@ -24,6 +24,8 @@ class Kind(Generic[T]):
     measured: bool = False
 
 
+AnyKind = Kind[Any]
+
 TEXT = Kind(name="text", syntax="Any text that is not empty.", parse=values.parse_text)
 INTEGER = Kind(name="integer", syntax="A whole number.", parse=values.parse_integer, measured=True)
 NUMBER = Kind(
@@ -97,17 +99,35 @@ DSN = Kind(
 )
 
 
+SHARED: tuple[AnyKind, ...] = (
+    TEXT,
+    INTEGER,
+    NUMBER,
+    DURATION,
+    SIZE,
+    BOOLEAN,
+    WORDS,
+    PATH,
+    SECRET,
+    STAGE,
+    HOST,
+    ADDRESS,
+    ENDPOINT,
+    ENDPOINTS,
+    COMMAND,
+    DSN,
+)
+"""The kinds that any section can use."""
+
+
 def choice_kind(choices: tuple[T, ...]) -> Kind[T]:
     """Return the kind whose values are *choices*, each written as its ``str``."""
     by_text = {str(choice): choice for choice in choices}
-    one_of = f"one of {', '.join(by_text)}"
+    words = ", ".join(by_text)
 
     def parse(text: str) -> T:
         if text not in by_text:
-            raise ValueError(f"expected {one_of}")
+            raise ValueError(f"expected one of {words}")
         return by_text[text]
 
-    return Kind(name="choice", syntax="One of the words that the key allows.", parse=parse)
-
-
-AnyKind = Kind[Any]
+    return Kind(name="choice", syntax=f"One of {words}.", parse=parse)

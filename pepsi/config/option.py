@@ -33,7 +33,8 @@ class Computed:
 class Declared:
     """One key of a section.
 
-    *default* is the default as it would be written, or what holds while the key is not set; empty if that is nothing.
+    *default* is the default as it would be written, or how it is found if it is computed. For a key that can be left
+    without a value it is empty, and *unset* goes on with the sentence "If it is not set, ...".
     *low* and *high* are the least and the greatest value allowed, both included. A *concealed* value is not repeated in
     messages, nor in the ``repr`` of its section. *per_address* keys can be overridden for single correspondents.
     """
@@ -42,6 +43,7 @@ class Declared:
     field: str
     kind: AnyKind
     default: str
+    unset: str
     required: bool
     computed: bool
     low: float | None
@@ -130,7 +132,7 @@ class Option(Generic[T]):
         """Return the dataclass field of the key."""
         if not self.kind.measured and (low is not None or high is not None):
             raise TypeError(f"a {self.kind.name} has no bounds")
-        shown = unset
+        shown = ""
         value: Any = default
         if isinstance(default, Computed):
             shown = default.meaning
@@ -144,6 +146,7 @@ class Option(Generic[T]):
             field="",
             kind=self.kind,
             default=shown,
+            unset=unset,
             required=required,
             computed=isinstance(default, Computed),
             low=low,

@@ -111,7 +111,7 @@ class Dispatch:
         "no", doc="Whether to wait for another dispatcher of the same database to end, instead of giving up."
     )
     metrics_listen: str | None = endpoint(
-        None, unset="nowhere", doc="Where metrics can be fetched over HTTP in the format of Prometheus."
+        None, unset="there is no such server", doc="Where metrics can be fetched over HTTP in the format of Prometheus."
     )
 
 
@@ -130,7 +130,7 @@ class StageOptions:
     )
     max_runtime: float | None = duration(
         None,
-        unset="MAX_RUNTIME of [pepsi-dispatch]",
+        unset="MAX_RUNTIME of [pepsi-dispatch] holds",
         low=SHORTEST,
         high=LONGEST,
         doc="How long a worker may be busy with one message before it is taken to hang and is killed.",

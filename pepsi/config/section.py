@@ -81,13 +81,18 @@ class Problem:
             names += [shown] if self.key is None else ["=", *([shown] if shown else [])]
         subject = f"{' '.join(names)}: " if names else ""
         hint = f"; {self.hint}" if self.hint else ""
-        return one_line(f"{where}: {subject}{self.expected}{hint}")
+        return one_line(_visible(f"{where}: {subject}{self.expected}{hint}"))
 
 
 def shortened(value: str) -> str:
-    """Return *value* as one line that is short enough for a message."""
-    line = one_line(value)
+    """Return *value* as one line that is short enough for a message, with what cannot be seen made visible."""
+    line = one_line(_visible(value))
     return line if len(line.encode()) <= SHOWN_LIMIT else f"{one_line(line, SHOWN_LIMIT)}..."
+
+
+def _visible(text: str) -> str:
+    # As they are, a soft hyphen or a no-break space could not be found, and some signs would turn the line round.
+    return "".join(sign if sign.isprintable() or sign == "\t" else ascii(sign)[1:-1] for sign in text)
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.75) -> str | None:

@@ -144,7 +144,13 @@ def test_a_line_that_may_hold_a_secret_is_not_shown() -> None:
     ]
 
 
-@given(st.one_of(st.binary(), st.text(alphabet="[]aX=# \\\n\t").map(str.encode)))
+def test_a_sign_that_nobody_can_see_is_made_visible_where_it_is_in_the_way() -> None:
+    assert problems("[a]\nX\N{SOFT HYPHEN}\N{NO-BREAK SPACE}Y\N{RIGHT-TO-LEFT OVERRIDE} = 1\n") == [
+        "pepsi.conf:2: [a] X\\xad\\xa0Y\\u202e = 1: expected KEY = value"
+    ]
+
+
+@given(st.one_of(st.binary(), st.text().map(str.encode), st.text(alphabet="[]aX=# \\\n\t").map(str.encode)))
 def test_nothing_makes_the_reader_fall_over(data: bytes) -> None:
     found, wrong = read(data, "pepsi.conf", Path())
     for section in found.values():
