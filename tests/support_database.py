@@ -30,9 +30,13 @@ class Database:
 
     def rows(self, text: str, **params: Any) -> list[tuple[Any, ...]]:
         """Run one statement on a connection kept for this, and return its rows."""
+        return self.run(Statement(text, params))
+
+    def run(self, statement: Statement) -> list[tuple[Any, ...]]:
+        """Run *statement* on a connection kept for this, and return its rows."""
         if not self._connections:
             self.connect()
-        return sync.run(self._connections[0], Statement(text, params))
+        return sync.run(self._connections[0], statement)
 
     def value(self, text: str, **params: Any) -> Any:
         """Run one statement and return the only column of its only row."""
