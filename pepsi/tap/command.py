@@ -30,8 +30,8 @@ EX_OK = 0
 class Ending:
     """How the process ends. There is one for a process; whatever must stop it calls ``fail``, from the reactor thread.
 
-    *status* is 0 until then: a signal is the normal way to end. *trace*: somebody reads what is logged at debug, so that
-    it is worth making.
+    *status* is 0 until then: a signal is the normal way to end. *trace*: somebody reads what is logged at debug,
+    so that it is worth making.
     """
 
     log = Logger()
