@@ -60,9 +60,9 @@ def test_mail_is_found_in_a_folder_and_in_an_mbox_and_given_as_a_client_sends_it
     )
     box = tmp_path / "box"
     box.write_bytes(
-        b"From a@b Mon Jan  5 13:00:00 2026\nSubject: one\n\ntext\n\nFrom c@d Mon Jan  5 13:00:00 2026\nX: y\n\n"
+        b"From a@b Mon Jan  5 13:00:00 2026\nSubject: one\n\ntext\n\nFrom c@d Mon Jan  5 13:00:00 2026\nX: y\n\nmore\n"
     )
-    assert [mail.message for mail in corpus.in_mbox(box)] == [b"Subject: one\r\n\r\ntext\r\n", b"X: y\r\n\r\n"]
+    assert [mail.message for mail in corpus.in_mbox(box)] == [b"Subject: one\r\n\r\ntext\r\n", b"X: y\r\n\r\nmore\r\n"]
 
 
 def test_where_there_is_no_folder_there_is_no_mail(tmp_path: Path) -> None:
