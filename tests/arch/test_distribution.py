@@ -14,6 +14,8 @@ from tests.arch.checkout import CHECKOUT, console_scripts
 
 NOT_COPIED = shutil.ignore_patterns(".*", "*.egg-info", "build", "dist", "__pycache__", "dropin.cache")
 
+GITS_OWN = (".gitattributes", ".gitignore")
+
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -88,5 +90,5 @@ def test_the_source_distribution_is_the_whole_checkout(built: Path) -> None:
     with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
         held = {name.partition("/")[2] for name in archive.getnames()}
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, text=True, check=True)
-    tracked = {name for name in listed.stdout.split("\0") if (CHECKOUT / name).exists()} - {"", ".gitignore"}
+    tracked = {name for name in listed.stdout.split("\0") if (CHECKOUT / name).exists()} - {"", *GITS_OWN}
     assert tracked <= held
