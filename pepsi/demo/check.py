@@ -52,6 +52,16 @@ def compare(sent: Mapping[str, tuple[bytes, int]], arrived: Iterable[bytes]) -> 
     )
 
 
+def report(places: Mapping[str, Findings]) -> tuple[str, ...]:
+    """Return lines that tell what was found at each of *places*."""
+    lines = []
+    for place, findings in places.items():
+        lines.append(f"{place}: {len(findings.intact)} of {len(findings.intact) + len(findings.lost)} byte for byte")
+        lines += [f"  {name} is lost" for name in findings.lost]
+        lines += [f"  {surprise}" for surprise in findings.surprises]
+    return tuple(lines)
+
+
 def is_intact(original: bytes, arrived: bytes) -> bool:
     """Whether *arrived* is *original* with nothing but trace fields added at the top."""
     return arrived.endswith(original) and _is_trace(arrived[: len(arrived) - len(original)])

@@ -3,7 +3,7 @@
 import base64
 import enum
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import resources
 
@@ -65,6 +65,18 @@ def samples(most_of_python: int = 8) -> tuple[Sample, ...]:
     """Return all samples in the order in which they are sent: ours, and up to so many of Python's own."""
     found = corpus.of_python()[:most_of_python]
     return (*_stored(), _large(), *(_of_python(number, mail) for number, mail in enumerate(found)))
+
+
+def due(sent: Iterable[Sample], fate: Fate) -> dict[str, tuple[bytes, int]]:
+    """Return the messages of *sent* that come out at *fate*, by name, each with the number of its copies.
+
+    A mailbox gets a copy for each recipient, a relayed message names them all.
+    """
+    return {
+        sample.name: (sample.message, len(sample.recipients) if fate is Fate.MAILBOX else 1)
+        for sample in sent
+        if sample.fate is fate
+    }
 
 
 def _stored() -> Iterator[Sample]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pepsi.demo.check import compare, is_intact
+from pepsi.demo.check import compare, is_intact, report
 
 SENT = b"Subject: x\r\n\r\ntext\r\n"
 RECEIVED = b"Received: from a\r\n\tby b;\r\n\tnow\r\n"
@@ -83,3 +83,13 @@ def test_a_message_that_was_never_sent_is_told() -> None:
 def test_a_message_and_the_same_below_a_trace_field_are_told_apart() -> None:
     sent = {"below": (SENT, 1), "above": (RECEIVED + SENT, 1)}
     assert compare(sent, [RECEIVED + RECEIVED + SENT, RECEIVED + SENT]).good
+
+
+def test_the_report_tells_what_is_good_and_what_is_not_for_each_place() -> None:
+    places = {
+        "mailboxes": compare({"one": (SENT, 1)}, [TRACE + SENT]),
+        "relayed": compare({"two": (SENT, 1)}, [b"hello"]),
+    }
+    lines = report(places)
+    assert lines[:3] == ("mailboxes: 1 of 1 byte for byte", "relayed: 0 of 1 byte for byte", "  two is lost")
+    assert lines[3].startswith("  two arrived changed")
