@@ -60,10 +60,10 @@ class Coordinator:
         try:
             for command in self._engine.handle(happened, now):
                 self._carry_out(command)
-        except Exception:
+        except Exception:  # noqa: BLE001 - nothing goes on after it
             # A fault in our own logic. What the engine holds is not to be trusted any more; a new dispatcher starts
             # from what is in the database.
-            self._broken(Failure())
+            self._broken(Failure())  # type: ignore[no-untyped-call]
             return
         if not self._over:
             self._set_alarm(now)

@@ -132,9 +132,9 @@ class Leadership:
             )
 
     def _not_regained(self, failure: Failure) -> None:
-        if failure.check(Unavailable, defer.CancelledError):
+        if isinstance(failure.value, (Unavailable, defer.CancelledError)):
             return  # lost again, or stopped: the next connection tries again
-        if failure.check(DatabaseError):
+        if isinstance(failure.value, DatabaseError):
             self.log.error("the dispatcher's lock cannot be taken: {why}", why=failure.getErrorMessage())
             self._session.drop("the lock could not be taken")
             return

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from twisted.application.service import Service
 from twisted.internet import defer
@@ -14,13 +13,14 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from pepsi.db import claims, schema
+from pepsi.db.overlay import overlay
 from pepsi.db.session import Parameters
 from pepsi.dispatch.clerk import Clerk
 from pepsi.dispatch.coordinator import Coordinator
 from pepsi.dispatch.fleet import Fleet
 from pepsi.dispatch.leadership import Leadership
 from pepsi.dispatch.listener import Listener
-from pepsi.dispatch.program import launch
+from pepsi.dispatch.program import Launch, launch
 from pepsi.dispatch.recovery import Recovery
 from pepsi.errors import EX_ERROR, DatabaseError, PepsiError
 from pepsi.model.stage import StageSpec
@@ -29,18 +29,23 @@ from pepsi.reactor.session import Session, Unavailable
 from pepsi.sched.engine import Engine, Settings
 from pepsi.sched.events import Event, LockHeld, StopRequested
 
+Overlay = list[tuple[str, str, str]]
+"""Rows of section, key and value."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a dispatcher is made from. *config_file* is what its workers are told to read, None if nothing.
+    """What a dispatcher is made from.
 
-    *environ* is what workers get, less what is none of their business.
+    *specs* returns the stages of the file with the overlay that the database holds; it may raise ConfigError.
+    *config_file* is what workers are told to read, None if nothing; *environ* is what they get, less what is none of
+    their business.
     """
 
     dsn: str
     connect_timeout: float
     statement_timeout: float
-    specs: Mapping[str, StageSpec]
+    specs: Callable[[Overlay], Mapping[str, StageSpec]]
     settings: Settings
     standby: bool
     config_file: Path | None
@@ -50,7 +55,7 @@ class Plan:
 class DispatchService(Service):
     """Runs one dispatcher. *fail* is called with a reason and an exit status when it cannot go on.
 
-    ``startService`` returns at once; whoever wants to know when mail moves adds a callback to ``running``.
+    ``startService`` returns at once; whoever wants to know when mail moves adds a callback to ``started``.
     """
 
     log = Logger()
@@ -74,12 +79,13 @@ class DispatchService(Service):
         self._sessions: list[Session] = []
         self._probes: list[Probe] = []
         self._leadership: Leadership | None = None
+        self._engine: Engine | None = None
         self._coordinator: Coordinator | None = None
         self._starting: defer.Deferred[None] | None = None
         self._recovering: defer.Deferred[None] | None = None
         self._ended: defer.Deferred[None] = defer.Deferred()
         self._stopped: defer.Deferred[None] | None = None
-        self.running: defer.Deferred[None] = defer.Deferred()
+        self.started: defer.Deferred[None] = defer.Deferred()
 
     def startService(self) -> None:
         """Begin to start; what goes wrong is told to *fail*."""
@@ -98,29 +104,28 @@ class DispatchService(Service):
         locked = await self._session("lock and claims")
         recorded = await locked.run(schema.recorded()) if (await locked.run(schema.present()))[0][0] else []
         schema.require(schema.verdict([(row[0], row[1]) for row in recorded], schema.shipped()))
+        specs = self._plan.specs([(row[0], row[1], row[2]) for row in await locked.run(overlay())])
         self._leadership = Leadership(self._reactor, locked, self._post, self._holdings)
         epoch = await self._leadership.take(standby=self._plan.standby)
         writes = await self._session("writes")
         listening = await self._session("listening")
-        listener = Listener(listening, self._post)
-        await listener.listen()
-        self._engine = Engine(self._plan.settings, self._plan.specs, epoch, self._clock(), self._chance)
+        await Listener(listening, self._post).listen()
+        self._engine = Engine(self._plan.settings, specs, epoch, self._clock(), self._chance)
         self._coordinator = Coordinator(
             self._reactor,
             self._clock,
             self._engine,
             Clerk(epoch, locked, writes, self._post),
-            Fleet(self._spawner, self._reactor, lambda stage: self._launch(stage, epoch), self._post),
+            Fleet(self._spawner, self._reactor, lambda stage: self._launch(specs[stage], epoch), self._post),
             self._exited,
         )
         if locked.up:
             self._post(LockHeld())
-        stages = ", ".join(self._plan.specs)
-        self.log.info("dispatching under epoch {epoch} for {stages}", epoch=epoch, stages=stages)
+        self.log.info("dispatching under epoch {epoch} for {stages}", epoch=epoch, stages=", ".join(specs))
         self._recovering = defer.ensureDeferred(Recovery(self._reactor, writes, epoch, self._post).run())
         self._recovering.addErrback(self._cancelled)
-        await self._tell_unknown_stages(writes)
-        self.running.callback(None)
+        await self._tell_unknown_stages(writes, specs)
+        self.started.callback(None)
 
     async def _session(self, name: str) -> Session:
         session = Session(
@@ -142,9 +147,9 @@ class DispatchService(Service):
         probe.start()
         return session
 
-    async def _tell_unknown_stages(self, writes: Session) -> None:
+    async def _tell_unknown_stages(self, writes: Session, specs: Mapping[str, StageSpec]) -> None:
         try:
-            rows = await writes.run(claims.unknown_stages(self._plan.specs))
+            rows = await writes.run(claims.unknown_stages(specs))
         except DatabaseError as error:
             self.log.warn("mail at unknown stages cannot be counted: {why}", why=str(error))
             return
@@ -153,21 +158,21 @@ class DispatchService(Service):
                 "{count} messages wait at {stage!r}, which has no section [stage-{stage}]", count=count, stage=stage
             )
 
-    def _launch(self, stage: str, epoch: int) -> Any:
-        return launch(self._plan.specs[stage], epoch, self._plan.config_file, self._plan.environ)
+    def _launch(self, spec: StageSpec, epoch: int) -> Launch:
+        return launch(spec, epoch, self._plan.config_file, self._plan.environ)
 
     def _holdings(self) -> list[tuple[int, int, str]]:
-        return self._engine.holdings()
+        return [] if self._engine is None else self._engine.holdings()
 
     def _post(self, event: Event) -> None:
         if self._coordinator is not None:
             self._coordinator.post(event)
 
     def _not_started(self, failure: Failure) -> None:
-        if failure.check(defer.CancelledError):
+        if isinstance(failure.value, defer.CancelledError):
             return
-        if failure.check(PepsiError):
-            error = failure.value
+        error = failure.value
+        if isinstance(error, PepsiError):
             status = EX_ERROR if isinstance(error, Unavailable) else error.exit_status
             self._fail(str(error), status)
         else:
@@ -175,7 +180,7 @@ class DispatchService(Service):
             self._fail("the dispatcher cannot start", EX_ERROR)
 
     def _cancelled(self, failure: Failure) -> None:
-        if not failure.check(defer.CancelledError):
+        if not isinstance(failure.value, defer.CancelledError):
             self.log.failure("giving back the former dispatcher's messages failed", failure)
 
     def _exited(self, status: int) -> None:

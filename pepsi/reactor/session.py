@@ -217,7 +217,7 @@ class Session:
 
     def _healing_failed(self, failure: Failure) -> None:
         self._healing = None
-        if not failure.check(defer.CancelledError):
+        if not isinstance(failure.value, defer.CancelledError):
             self.log.failure("reconnecting session {name} failed", failure, name=self._name)
             self._reactor.callLater(LONGEST_DELAY, self._heal)
 

@@ -58,6 +58,7 @@ class Engine:
         self._stop_by: float | None = None
         self._fenced = False
         self._exited = False
+        self._census: events.RunningRows | None = None
         self._strangers: set[tuple[int, int]] = set()
         self._expected = float("inf")
 
@@ -132,7 +133,7 @@ class Engine:
                 self._times.flipped(now, more=count >= FLIP_LIMIT)
                 self._wake(Wake.DUE, now)
             case events.RunningRows():
-                self._look_for_strays(event, now)
+                self._census = event
             case events.Flushed():
                 self._stats.end(written=True)
             case events.FlushFailed():
@@ -195,21 +196,24 @@ class Engine:
             text = "the database refuses what is owed for message {workqueue_id}; it is left running: {why}"
             self._books.note(Level.ERROR, text, workqueue_id=culprit.workqueue_id, why=event.why)
 
-    def _look_for_strays(self, event: events.RunningRows, now: float) -> None:
+    def _look_for_strays(self, now: float) -> None:
         """Strike rows that twice in a row ran under a token of ours that nobody holds.
 
         Only an answer of 0 lets go of a claim without a write, so the worker said that all was done and committed
-        nothing. Without a strike such a message would go round for ever.
+        nothing. Without a strike such a message would go round for ever. Not while a claim is under way: its rows run
+        already, but nobody holds them yet.
         """
-        if self._claiming is not None:
+        if self._census is None or self._claiming is not None:
             return
+        census, self._census = self._census, None
         strangers = set()
-        for row in event.rows:
+        for row in census.rows:
             key = row.workqueue_id, row.claim
-            if self._books.ledger.knows(row.workqueue_id) or row.stage not in self._crew.pools:
+            pool = self._crew.pools.get(row.stage)
+            if pool is None or self._books.ledger.knows(row.workqueue_id):
                 continue
             strangers.add(key)
-            if key in self._strangers:
+            if key in self._strangers and self._books.ledger.in_flight(row.stage) < pool.spec.capacity:
                 held = Held(*key, row.stage, row.strikes, since=now)
                 self._books.ledger.take(held)
                 self._books.strike(held, STRAY, hang=False, now=now)
@@ -223,8 +227,9 @@ class Engine:
         self._crew.watch(now)
         if self._times.beat(now):
             self._wake(Wake.HEARTBEAT, now)
-            if self._lock_lost is None and self._claiming is None:
+            if self._lock_lost is None:
                 self._books.out.append(commands.AskRunning())
+        self._look_for_strays(now)
         freed, self._books.freed = self._books.freed, []
         for held in freed:
             self._queue(held, now)

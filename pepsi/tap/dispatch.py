@@ -1,0 +1,101 @@
+"""The dispatcher from the command line and under twistd."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from twisted.application.service import IService, MultiService
+from twisted.internet import reactor
+from twisted.logger import Logger
+
+from pepsi.config.load import Config, load, locate
+from pepsi.dispatch.service import DispatchService, Plan
+from pepsi.errors import ConfigError
+from pepsi.reactor.chain import Chain
+from pepsi.sched.engine import Settings
+from pepsi.tap import command
+from pepsi.tap.command import Ending, TwistdOptions
+from pepsi.tap.database import add_database
+
+PROG = "pepsi-dispatch"
+EXAMPLES = """\
+examples:
+  pepsi-dispatch serve                              run with the configuration found by the usual search
+  pepsi-dispatch -c /etc/pepsi/pepsi.conf serve     run with this one
+  pepsi-dispatch -L debug -c pepsi.conf serve       log each step of each message
+  twistd -n pepsi-dispatch --config pepsi.conf      the same service under twistd
+
+exit status: 0 stopped in good order; 1 an error; 2 usage; 78 the database holds the schema of another release"""
+
+Options = TwistdOptions
+log = Logger()
+
+
+def add_dispatcher(parent: MultiService, config: Config, dsn: str, ending: Ending) -> DispatchService:
+    """Make the dispatcher of *config* for the database *dsn*, and put it under *parent*."""
+    own = config.dispatch
+    service = DispatchService(
+        reactor,
+        reactor,
+        Plan(
+            dsn=dsn,
+            connect_timeout=config.postgres.connect_timeout,
+            statement_timeout=config.postgres.statement_timeout,
+            specs=lambda overlay: load(config.path, overlay=overlay).specs,
+            settings=Settings(
+                worker_idle_timeout=own.worker_idle_timeout,
+                poll_interval=own.poll_interval,
+                stats_interval=own.stats_interval,
+                trace=ending.trace,
+            ),
+            standby=own.standby,
+            config_file=own.config_file,
+            environ=dict(os.environ),
+        ),
+        ending.fail,
+    )
+    service.setServiceParent(parent)  # type: ignore[no-untyped-call]
+    return service
+
+
+def build(config: Config, ending: Ending) -> IService:
+    """Return the dispatcher with what it needs beside it: the private server, if that is what DSN asks for."""
+    _warn_of_another_file(config)
+    parent = Chain()  # type: ignore[no-untyped-call]
+    add_dispatcher(parent, config, add_database(parent, config), ending)
+    return parent
+
+
+def makeService(options: TwistdOptions) -> IService:
+    """What twistd calls."""
+    return command.make_service(options, PROG, build)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """What the console script calls."""
+    parser = command.parser(PROG, "Runs the stages of Pepsi on the mail that waits in the database.", EXAMPLES)
+    parser.add_subparsers(dest="command", metavar="COMMAND", required=True).add_parser(
+        "serve", help="run until SIGTERM", formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    return command.serve(parser.parse_args(argv), PROG, build)
+
+
+def _warn_of_another_file(config: Config) -> None:
+    """Tell when the workers, which look for their configuration themselves, will find another one."""
+    theirs = config.dispatch.config_file
+    if theirs is None:
+        try:
+            theirs = locate(None, os.environ)
+        except ConfigError:
+            theirs = None
+    if theirs is None or theirs.resolve() != config.path.resolve():
+        log.warn(
+            "the dispatcher reads {ours}, its workers read {theirs}; set CONFIG_FILE of [pepsi-dispatch] to {ours}",
+            ours=str(config.path),
+            theirs="no file at all" if theirs is None else str(theirs),
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
