@@ -94,6 +94,6 @@ def shielded(work: defer.Deferred[Rows]) -> defer.Deferred[Rows]:
 
     A cancelled txpostgres interaction blocks the reactor in libpq's cancel, and can leave the connection unusable.
     """
-    outside: defer.Deferred[Rows] = defer.Deferred(lambda _: None)
+    outside: defer.Deferred[Rows] = defer.Deferred()  # without a canceller it swallows a result that comes too late
     work.addBoth(outside.callback)
     return outside
