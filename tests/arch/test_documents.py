@@ -1,0 +1,40 @@
+"""What the documents promise."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pepsi.config.load import load_text
+from tests.arch.checkout import CHECKOUT
+
+DOCUMENTS = sorted([*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md"), *(CHECKOUT / "examples").rglob("*.md")])
+
+BEFORE = """
+[pepsi-postgres]
+DSN = embedded
+[pepsi-ingress]
+ENTRY_STAGE = sort
+"""
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(CHECKOUT)))
+def test_every_link_within_the_tree_leads_somewhere(document: Path) -> None:
+    targets = re.findall(r"\]\(([^)\s]+)\)", document.read_text(encoding="utf-8"))
+    inside = {target.partition("#")[0] for target in targets if "://" not in target and not target.startswith("#")}
+    assert {target for target in inside if not (document.parent / target).exists()} == set()
+
+
+def test_the_pipeline_in_the_readme_is_a_configuration_without_fault() -> None:
+    (pipeline,) = re.findall(r"```ini\n(.*?)```", (CHECKOUT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    config = load_text(BEFORE + pipeline)
+    assert config.warnings == ()
+    assert set(config.stages) == {"sort", "deliver", "relay"}
+
+
+def test_every_make_target_in_the_documents_exists() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (CHECKOUT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for document in DOCUMENTS:
+        # At the start of an indented line, or in backquotes: elsewhere "make" is a word like any other.
+        named = re.findall(r"(?:^    |`)make ([a-z]+)", document.read_text(encoding="utf-8"), re.MULTILINE)
+        assert set(named) <= targets, document
