@@ -1,0 +1,30 @@
+"""The manual pages as files; that they tell the truth is tested beside what they are made from."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.arch.checkout import CHECKOUT
+
+PAGES = sorted((CHECKOUT / "man").glob("*.[1-8]"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_is_set_without_a_warning(page: Path) -> None:
+    groff = shutil.which("groff")
+    if groff is None:
+        pytest.skip("groff is not installed")
+    done = subprocess.run(
+        [groff, "-man", "-ww", "-K", "utf8", "-T", "utf8", "-z", page], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_can_be_found_by_whatis(page: Path) -> None:
+    named = re.search(r"^\.SH NAME\n(\S+) \\- \S", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert named is not None
+    assert named[1].replace("\\-", "-") == page.stem
