@@ -5,6 +5,8 @@ from pathlib import Path
 from pepsi.config.load import load
 from pepsi.demo.samples import Fate, due, samples
 from pepsi.demo.workplace import lay_out
+from pepsi.stages.registry import find
+from pepsi.worker.section import options_of
 
 
 def test_the_configuration_is_without_fault_and_has_the_ports_that_were_asked_for(tmp_path: Path) -> None:
@@ -16,6 +18,12 @@ def test_the_configuration_is_without_fault_and_has_the_ports_that_were_asked_fo
     assert config.pepsi.state_directory == tmp_path / "state"
     assert config.dispatch.config_file == place.configuration
     assert place.mailboxes.is_dir()
+
+
+def test_every_stage_takes_its_section(tmp_path: Path) -> None:
+    config = load(lay_out(tmp_path, smtp_port=1025, sink_port=1026).configuration)
+    for name, section in config.stages.items():
+        options_of(find(section.spec.program.removeprefix("pepsi-stage-")), config, name)
 
 
 def test_the_pipeline_branches_and_has_more_stages_than_four(tmp_path: Path) -> None:
