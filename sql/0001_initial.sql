@@ -18,7 +18,12 @@ CREATE TABLE pepsi.workqueue_body (
     body_id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     header_block bytea NOT NULL,                      -- as it arrived, with the empty line that ends it
     body         bytea NOT NULL                       -- the rest, byte for byte
+) WITH (
+    autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_scale_factor = 0.05,
+    toast.autovacuum_vacuum_threshold = 2000, toast.autovacuum_vacuum_scale_factor = 0.05
 );
+-- Compressing takes longer than all the rest of an insert, and most large bodies are compressed files already.
+ALTER TABLE pepsi.workqueue_body ALTER body SET STORAGE EXTERNAL;
 
 CREATE TABLE pepsi.workqueue (
     workqueue_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -57,6 +62,11 @@ CREATE TABLE pepsi.workqueue (
     CONSTRAINT workqueue_stage CHECK (stage <> ''),
     CONSTRAINT workqueue_size CHECK (size >= 0),
     CONSTRAINT workqueue_state CHECK (jsonb_typeof(state) = 'object')
+) WITH (
+    -- Each hop leaves two dead rows behind. To leave room on the pages would gain nothing: an update that changes the
+    -- predicate of an index, as every hop does, can never keep to its page.
+    autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0,
+    autovacuum_analyze_threshold = 2000, autovacuum_analyze_scale_factor = 0.05
 );
 
 CREATE INDEX workqueue_body_id ON pepsi.workqueue (body_id);
@@ -67,8 +77,12 @@ CREATE INDEX workqueue_running ON pepsi.workqueue (claim) WHERE status = 'runnin
 
 -- A body goes with its last row. Two transactions that delete the last two rows at once each still see the other's, so
 -- that both leave the body behind: workqueue_body_gc sweeps these up.
+--
+-- The settings are there because a session keeps the plan that it made first, perhaps when the tables were small enough
+-- to be read whole.
 CREATE FUNCTION pepsi.workqueue_rows_deleted() RETURNS trigger
-LANGUAGE plpgsql SET search_path = pg_catalog, pepsi AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pepsi
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
     DELETE FROM pepsi.workqueue_body b
     WHERE b.body_id = ANY (ARRAY(SELECT g.body_id FROM gone g))
@@ -80,7 +94,8 @@ CREATE TRIGGER workqueue_rows_deleted AFTER DELETE ON pepsi.workqueue
     REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION pepsi.workqueue_rows_deleted();
 
 CREATE FUNCTION pepsi.workqueue_body_replaced() RETURNS trigger
-LANGUAGE plpgsql SET search_path = pg_catalog, pepsi AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pepsi
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
     DELETE FROM pepsi.workqueue_body b
     WHERE b.body_id = OLD.body_id AND NOT EXISTS (SELECT FROM pepsi.workqueue w WHERE w.body_id = b.body_id);
