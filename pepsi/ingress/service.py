@@ -1,0 +1,95 @@
+"""The SMTP door as a service: its listeners, its sessions, and their end."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from twisted.application.service import Service
+from twisted.internet.address import UNIXAddress
+from twisted.internet.defer import Deferred, TimeoutError, ensureDeferred, maybeDeferred
+from twisted.internet.endpoints import serverFromString
+from twisted.internet.interfaces import IListeningPort, IStreamServerEndpoint
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from pepsi.errors import ConfigError
+from pepsi.ingress.door import Door
+from pepsi.ingress.smtp import SmtpFactory
+from pepsi.model.text import one_line
+
+
+class DoorService(Service):
+    """Listens at the *endpoints*, which are Twisted's endpoint strings.
+
+    What keeps it from listening is told to *fail*. Raises ConfigError for a string that is no endpoint.
+    """
+
+    log = Logger()
+
+    def __init__(self, reactor: Any, door: Door, endpoints: Sequence[str], fail: Callable[[str], None]) -> None:
+        self._reactor = reactor
+        self._door = door
+        self._endpoints = [(string, _endpoint(reactor, string)) for string in endpoints]
+        self._fail = fail
+        self._ports: list[IListeningPort] = []
+
+    @property
+    def addresses(self) -> list[str]:
+        """Where clients can connect: ``host:port`` with the real port, or the path of a socket."""
+        return [shown(port.getHost()) for port in self._ports]
+
+    def privilegedStartService(self) -> None:
+        """Listen. Under twistd this is the time when ports below 1024 can be had."""
+        if self._door.verifier is not None:
+            self._door.verifier.start()
+        factory = SmtpFactory(self._door)
+        for string, endpoint in self._endpoints:
+            endpoint.listen(factory).addCallbacks(self._listening, self._deaf, errbackArgs=(string,))
+
+    def stopService(self) -> "Deferred[None]":
+        """Let nobody in any more; let messages under way come to their end, within SHUTDOWN_TIMEOUT."""
+        super().stopService()  # type: ignore[no-untyped-call]
+        return ensureDeferred(self._stop())
+
+    async def _stop(self) -> None:
+        ports, self._ports = self._ports, []
+        for port in ports:
+            await maybeDeferred(port.stopListening)
+        sessions = self._door.sessions
+        if len(sessions):
+            self.log.info("waiting for {count} sessions", count=len(sessions))
+        sessions.stop()
+        try:
+            await sessions.emptied().addTimeout(self._door.options.shutdown_timeout, self._reactor)
+        except TimeoutError:
+            self.log.warn("cutting {count} sessions off", count=len(sessions))
+            sessions.abort()
+            await sessions.emptied()
+        if self._door.verifier is not None:
+            self._door.verifier.stop()
+
+    def _listening(self, port: IListeningPort) -> None:
+        self._ports.append(port)
+        self.log.info("listening on {address}", address=shown(port.getHost()))
+
+    def _deaf(self, failure: Failure, string: str) -> None:
+        self._fail(f"cannot listen on {string}: {one_line(failure.getErrorMessage())}")
+
+
+def shown(address: Any) -> str:
+    """Return a listener's address as people write it."""
+    if isinstance(address, UNIXAddress):
+        name = address.name
+        return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    return f"{host}:{address.port}"
+
+
+def _endpoint(reactor: Any, string: str) -> IStreamServerEndpoint:
+    try:
+        endpoint: IStreamServerEndpoint = serverFromString(reactor, string)  # type: ignore[no-untyped-call]
+    except (ValueError, TypeError, KeyError, OSError) as error:
+        raise ConfigError(
+            f"[pepsi-ingress] LISTEN {string}: no such endpoint; expected tcp:25, tcp6:25, unix:/path and the like "
+            f"({one_line(str(error))})"
+        ) from error
+    return endpoint
