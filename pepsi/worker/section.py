@@ -1,0 +1,67 @@
+"""The options of a stage, from the section that it works for."""
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pepsi.config.load import STAGE_PREFIX, Config
+from pepsi.config.option import declared
+from pepsi.config.options import Pepsi, StageOptions
+from pepsi.config.section import Entry, RawSection, nearest, parse_section
+from pepsi.errors import ConfigError
+from pepsi.stages.api import Stage
+
+COMMAND_LINE = "-o"
+"""What stands in an error in place of the file for a key that was set by -o."""
+
+
+def options_of(
+    stage: type[Stage[Any]], config: Config, name: str, given: Mapping[str, str] | None = None
+) -> StageOptions:
+    """Return the options of *stage* that the section of the stage *name* sets, and *given* over it.
+
+    A stage can declare keys of ``[pepsi]`` as computed ones under the same name: their default is what is set there.
+    Raises ConfigError with all that is wrong, one error a line.
+    """
+    section = config.stages.get(name)
+    if section is None:
+        hint = nearest(name, config.stages)
+        raise ConfigError(f"{config.path}: there is no section [{STAGE_PREFIX}{name}]" + (f"; {hint}" if hint else ""))
+    shared = {option.key: getattr(config.pepsi, option.field) for option in declared(Pepsi)}
+    return _parsed(stage, section.raw, given or {}, shared)
+
+
+def options_alone(stage: type[Stage[Any]], given: Mapping[str, str]) -> StageOptions:
+    """Return the options of *stage* that *given* sets, without any file. Raises ConfigError as ``options_of`` does."""
+    section = RawSection(
+        f"{STAGE_PREFIX}{stage.name}", None, {"PROGRAM": _entry(f"pepsi-stage {stage.name}")}, COMMAND_LINE, Path.cwd()
+    )
+    return _parsed(stage, section, given, {})
+
+
+def sections_that_run(stage: type[Stage[Any]], config: Config) -> tuple[str, ...]:
+    """Return the names of the stages of *config* whose PROGRAM is that of *stage*."""
+    return tuple(name for name, section in config.stages.items() if _runs(section.spec.program, stage.name))
+
+
+def _runs(program: str, name: str) -> bool:
+    first, *rest = shlex.split(program)
+    command = Path(first).name
+    return command == f"pepsi-stage-{name}" or (command == "pepsi-stage" and rest[:1] == [name])
+
+
+def _parsed(
+    stage: type[Stage[Any]], section: RawSection, given: Mapping[str, str], shared: Mapping[str, Any]
+) -> StageOptions:
+    entries = {**section.entries, **{key: _entry(value) for key, value in given.items()}}
+    whole = RawSection(section.name, section.line, entries, section.file, section.directory)
+    computed = {option.key for option in declared(stage.Options) if option.computed} & shared.keys()
+    options, problems = parse_section(stage.Options, whole, computed={key: shared[key] for key in computed})
+    if options is None:
+        raise ConfigError("\n".join(map(str, problems)))
+    return options
+
+
+def _entry(value: str) -> Entry:
+    return Entry(value, COMMAND_LINE, None)
