@@ -46,12 +46,23 @@ def launch(spec: StageSpec, epoch: int, config_file: Path | None, environ: Mappi
         "PEPSI_EPOCH": str(epoch),
         "PGAPPNAME": f"pepsi-stage-{spec.name}",
     }
-    session = shutil.which("setsid", path=search)
-    if session is not None:
-        # A session, and so a process group, of its own: a kill reaches what the worker has started, and a signal from
-        # the terminal does not reach the worker.
-        return Launch(session, ("setsid", found, *words[1:]), environment)
-    return Launch(found, (found, *words[1:]), environment)
+    arguments = [*_wrapped(search), found, *words[1:]]
+    return Launch(arguments[0], tuple(arguments), environment)
+
+
+def _wrapped(search: str) -> list[str]:
+    """Return what a worker is started by, as far as this system has it: small programs that end in an exec.
+
+    A session, and so a process group, of its own: a kill reaches what the worker has started, and a signal from the
+    terminal does not reach the worker. And a death signal: a dispatcher that is killed leaves no worker behind, even one
+    that does not look at its standard input.
+    """
+    words: list[str] = []
+    for wrapper in (["setsid"], ["setpriv", "--pdeathsig", "TERM", "--"]):
+        found = shutil.which(wrapper[0], path=search)
+        if found is not None:
+            words += [found, *wrapper[1:]]
+    return words
 
 
 def _why_not(program: str, stage: str) -> str:

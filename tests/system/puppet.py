@@ -1,0 +1,73 @@
+"""A worker that does what the subject of each message says, and writes down what it began and ended.
+
+Run as ``python puppet.py RECORD [-c FILE] worker``. The record gets a line ``begin ID PID`` and ``end ID PID`` for each
+message, each by one write: two overlapping executions of a message would show.
+"""
+
+import os
+import signal
+import sys
+import time
+
+import psycopg2
+
+RECORD, DSN = sys.argv[1], os.environ["PUPPET_DSN"]
+EPOCH = int(os.environ["PEPSI_EPOCH"])
+
+
+def record(event: str, number: int) -> None:
+    descriptor = os.open(RECORD, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(descriptor, b"%s %d %d\n" % (event.encode(), number, os.getpid()))
+    os.close(descriptor)
+
+
+def say(text: str) -> None:
+    os.write(1, text.encode() + b"\n")
+
+
+def act(cursor: "psycopg2.extensions.cursor", number: int) -> str:
+    cursor.execute("SELECT claim, stage, subject FROM pepsi.workqueue_load(%s, %s)", (number, EPOCH))
+    row = cursor.fetchone()
+    if row is None:
+        return "0"
+    claim, stage, subject = row
+    record("begin", number)
+    verb, _, argument = subject.partition(" ")
+    match verb:
+        case "crash":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "exit":
+            os._exit(int(argument))
+        case "hang":
+            time.sleep(3600)
+        case "garble":
+            return "not a status"
+        case "claim-done":
+            return "0"
+        case "answer":
+            return argument
+        case "slow":
+            time.sleep(float(argument))
+        case "twice":
+            say("0")
+        case "shout":
+            os.write(2, b"x" * int(argument) + b"\n")
+    following = os.environ.get("PUPPET_NEXT_" + stage.replace("-", "_"))
+    if following:
+        cursor.execute("SELECT pepsi.workqueue_advance(%s, %s, %s)", (number, claim, following))
+    else:
+        cursor.execute("SELECT pepsi.workqueue_finish(%s, %s)", (number, claim))
+    record("end", number)
+    return "0"
+
+
+def main() -> None:
+    connection = psycopg2.connect(DSN)
+    connection.autocommit = True
+    with connection.cursor() as cursor:
+        say("ready")
+        for line in iter(sys.stdin.buffer.readline, b""):
+            say(act(cursor, int(line)))
+
+
+main()
