@@ -1,6 +1,7 @@
 """Envelope addresses on their way into a command of another program. Pure."""
 
 import re
+from collections.abc import Iterable
 
 ADDRESS_LIMIT = 1000
 """Bytes of the longest address passed on; RFC 5321 asks for no more than 256."""
@@ -47,3 +48,11 @@ def mailbox_key(address: str) -> str:
     """Return what tells two mailboxes apart: the local part as it is, the domain in lower case."""
     local, domain = split_address(address)
     return f"{unquoted(local)}@{domain.lower()}"
+
+
+def mailboxes(recipients: Iterable[str]) -> tuple[str, ...]:
+    """Return *recipients* without those that are the mailbox of one before."""
+    found: dict[str, str] = {}
+    for recipient in recipients:
+        found.setdefault(mailbox_key(recipient), recipient)
+    return tuple(found.values())

@@ -7,7 +7,7 @@ from typing import Any
 
 from pepsi.model.message import Message
 from pepsi.model.row import SMTP
-from pepsi.relay.addresses import mailbox_key
+from pepsi.relay.addresses import mailboxes
 
 _BARE = re.compile(rb"\r(?!\n)|(?<!\r)\n")
 _ANY_END = re.compile(rb"\r\n|\r|\n")
@@ -48,12 +48,9 @@ def letter_of(message: Message) -> Letter:
     """Return *message*, loaded with its body, as it is to be sent."""
     header_block, body = message.header_block or b"", message.body or b""
     smtp = message.state.get(SMTP)
-    mailboxes: dict[str, str] = {}
-    for recipient in message.recipients:
-        mailboxes.setdefault(mailbox_key(recipient), recipient)
     return Letter(
         sender=message.mail_from,
-        recipients=tuple(mailboxes.values()),
+        recipients=mailboxes(message.recipients),
         data=in_crlf_form(header_block + body),
         eight_bit=not (header_block.isascii() and body.isascii()),
         utf8_header=isinstance(smtp, Mapping) and bool(smtp.get("smtputf8")) and not header_block.isascii(),
