@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from twisted.application.service import IService, MultiService
 from twisted.internet import reactor
@@ -32,8 +32,10 @@ Options = TwistdOptions
 log = Logger()
 
 
-def add_dispatcher(parent: MultiService, config: Config, dsn: str, ending: Ending) -> DispatchService:
-    """Make the dispatcher of *config* for the database *dsn*, and put it under *parent*."""
+def add_dispatcher(
+    parent: MultiService, config: Config, dsn: str, ending: Ending, environ: Mapping[str, str]
+) -> DispatchService:
+    """Make the dispatcher of *config* for the database *dsn*, and put it under *parent*. Workers get *environ*."""
     own = config.dispatch
     service = DispatchService(
         reactor,
@@ -51,7 +53,7 @@ def add_dispatcher(parent: MultiService, config: Config, dsn: str, ending: Endin
             ),
             standby=own.standby,
             config_file=own.config_file,
-            environ=dict(os.environ),
+            environ=environ,
         ),
         ending.fail,
     )
@@ -63,7 +65,7 @@ def build(config: Config, ending: Ending) -> IService:
     """Return the dispatcher with what it needs beside it: the private server, if that is what DSN asks for."""
     _warn_of_another_file(config)
     parent = Chain()  # type: ignore[no-untyped-call]
-    add_dispatcher(parent, config, add_database(parent, config), ending)
+    add_dispatcher(parent, config, add_database(parent, config), ending, dict(os.environ))
     return parent
 
 
