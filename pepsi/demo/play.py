@@ -23,7 +23,7 @@ from pepsi.demo.workplace import Workplace, lay_out
 from pepsi.errors import EX_ERROR, PepsiError
 from pepsi.ingress.service import DoorService
 from pepsi.reactor.session import Session
-from pepsi.tap.command import Ending
+from pepsi.tap.command import Ending, keep_time
 from pepsi.tap.log import begin_logging
 from pepsi.tap.up import Whole, assemble
 
@@ -42,6 +42,7 @@ def run(*, stay: bool, port: int, folder: Path | None, out: TextIO) -> int:
     place.mkdir(parents=True, exist_ok=True)
     # The private server may have to run as another account, and must get to its directory below.
     place.chmod(0o711)
+    keep_time()
     ending = Ending()
     with (place / "log").open("w") as log:
         begin_logging(log)

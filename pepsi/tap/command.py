@@ -9,9 +9,10 @@ import atexit
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from twisted.application.service import IService
 from twisted.internet import reactor
@@ -106,10 +107,20 @@ class TwistdOptions(usage.Options):
     ]
 
 
+def keep_time() -> None:
+    """Let the reactor's timers run by the monotonic clock.
+
+    By default they run by the wall clock, and whoever sets that back by an hour stops every timer for an hour. To be
+    called before anything is scheduled.
+    """
+    cast(Any, reactor).seconds = time.monotonic
+
+
 def serve(arguments: argparse.Namespace, prog: str, build: Build) -> int:
     """Run the service until a signal or its Ending, and return the exit status. *arguments* are of ``parser``."""
     level = "debug" if arguments.verbose else arguments.level
     begin_logging(sys.stderr, level=level, as_json=arguments.log_json)
+    keep_time()
     ending = Ending(trace=level == "debug")
     try:
         service = build(read_config(arguments.config), ending)
@@ -126,6 +137,7 @@ def serve(arguments: argparse.Namespace, prog: str, build: Build) -> int:
 
 def make_service(options: TwistdOptions, prog: str, build: Build) -> IService:
     """Return the service for twistd, which starts and stops it."""
+    keep_time()
     ending = Ending()
     try:
         service = build(read_config(options["config"]), ending)
