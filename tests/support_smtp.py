@@ -17,6 +17,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from twisted.internet import reactor
+from twisted.internet.address import IPv4Address
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
 
 from pepsi.config.ingress_options import Ingress
 from pepsi.ingress.acceptance import Terms
@@ -26,6 +29,7 @@ from pepsi.ingress.conversation import House
 from pepsi.ingress.door import Door
 from pepsi.ingress.service import DoorService
 from pepsi.ingress.sessions import Sessions
+from pepsi.ingress.smtp import SmtpSession
 from pepsi.ingress.store import Store
 from tests.fakes import MemoryStore
 
@@ -110,35 +114,28 @@ class Client:
 class Running:
     """A door that is open. *addresses* are as ``DoorService`` has them."""
 
-    def __init__(self, service: DoorService, door: Door, store: Store) -> None:
+    def __init__(self, service: DoorService, door: Door) -> None:
         self.service = service
         self.door = door
-        self.store: Any = store
+        self.store: Any = door.store
 
     @property
     def address(self) -> str:
         return self.service.addresses[0]
 
 
-@contextlib.asynccontextmanager
-async def open_door(
-    *, listen: tuple[str, ...] = ("tcp:0:interface=127.0.0.1",), store: Store | None = None, **changes: Any
-) -> AsyncIterator[Running]:
-    """Open a door; *changes* are keys of ``[pepsi-ingress]`` in lower case, or *tls* and *verifier* of the door."""
+def make_door(store: Store | None = None, *, reactor: Any = reactor, **changes: Any) -> Door:
+    """Return a door; *changes* are keys of ``[pepsi-ingress]`` in lower case, or *tls* and *verifier* of the door."""
     tls, verifier = changes.pop("tls", None), changes.pop("verifier", None)
-    options = Ingress(
-        **{
-            "entry_stage": "entry",
-            "listen": listen,
-            "local_domains": ("here.example",),
-            "shutdown_timeout": 5.0,
-            "max_memory": 2**26,
-        }
-        | changes
-    )
-    store = store or MemoryStore()
+    defaults = {
+        "entry_stage": "entry",
+        "local_domains": ("here.example",),
+        "shutdown_timeout": 5.0,
+        "max_memory": 2**26,
+    }
+    options = Ingress(**defaults | changes)
     numbers = itertools.count(1)
-    door = Door(
+    return Door(
         reactor=reactor,
         options=options,
         house=House(
@@ -157,21 +154,75 @@ async def open_door(
             offers_auth=verifier is not None,
         ),
         sessions=Sessions(options.max_sessions, options.max_sessions_per_peer),
-        store=store,
+        store=store or MemoryStore(),
         wall_clock=time.time,
         new_id=lambda: f"id{next(numbers)}",
         tls=tls,
         verifier=verifier,
     )
+
+
+@contextlib.asynccontextmanager
+async def open_door(
+    *, listen: tuple[str, ...] = ("tcp:0:interface=127.0.0.1",), store: Store | None = None, **changes: Any
+) -> AsyncIterator[Running]:
+    """Open a door made by ``make_door``, and close it at the end."""
+    door = make_door(store, **changes)
     failures: list[str] = []
     service = DoorService(reactor, door, listen, failures.append)
     service.privilegedStartService()
     service.startService()
     assert failures == [], failures
     try:
-        yield Running(service, door, store)
+        yield Running(service, door)
     finally:
         await service.stopService()
+
+
+class Wire(StringTransport):
+    """A connection in memory that knows how it ended."""
+
+    ended = ""
+
+    def setTcpNoDelay(self, enabled: bool) -> None:
+        """As a TCP connection has it."""
+
+    def loseConnection(self) -> None:
+        super().loseConnection()
+        self.ended = self.ended or "closed"
+
+    def abortConnection(self) -> None:
+        self.ended = "aborted"
+
+    def codes(self) -> list[bytes]:
+        """Return the codes of all replies since the last look."""
+        lines = self.value().splitlines()
+        self.clear()
+        return [line[:3] for line in lines if line[3:4] == b" "]
+
+
+class Visit:
+    """A session on a wire, under a clock; through a *door* that is there already, or one made with *options*."""
+
+    def __init__(self, peer: str = "192.0.2.1", door: Door | None = None, **options: Any) -> None:
+        self.clock = Clock()
+        self.door = door or make_door(reactor=self.clock, **options)
+        self.store: Any = self.door.store
+        self.wire = Wire(peerAddress=IPv4Address("TCP", peer, 40_000))
+        self.session = SmtpSession(self.door)
+        self.session.makeConnection(self.wire)
+
+    def say(self, data: bytes) -> list[bytes]:
+        self.session.dataReceived(data)
+        return self.wire.codes()
+
+    def wait(self, seconds: float) -> list[bytes]:
+        self.clock.advance(seconds)
+        return self.wire.codes()
+
+    def open_message(self) -> None:
+        """Go on to the point where the data is waited for."""
+        self.say(b"EHLO c\r\nMAIL FROM:<>\r\nRCPT TO:<b@here.example>\r\nDATA\r\n")
 
 
 def make_certificate(directory: Path, *, name: str = "mx.here.example") -> tuple[Path, Path]:

@@ -18,7 +18,7 @@ def read_secret(name: str, environ: Mapping[str, str]) -> bytes:
     With a slash in it *name* is a file; without one, a systemd credential: a file in $CREDENTIALS_DIRECTORY.
     Raises SecretError if it must not be used; OSError if it cannot be read, which can be worth another try later.
     """
-    path = _path(name, environ)
+    path = secret_path(name, environ)
     with open(path, "rb", opener=_open_without_waiting) as file:
         # Asked of the open file: asked of the name, the answer could be about another file.
         found = os.fstat(file.fileno())
@@ -40,7 +40,7 @@ def read_secret(name: str, environ: Mapping[str, str]) -> bytes:
 def read_password(name: str, environ: Mapping[str, str]) -> str:
     """Return the one line of text that the secret *name* is, without its end of line. As `read_secret`."""
     content = read_secret(name, environ)
-    path = _path(name, environ)
+    path = secret_path(name, environ)
     try:
         text = content.decode()
     except UnicodeDecodeError:
@@ -56,7 +56,11 @@ def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _path(name: str, environ: Mapping[str, str]) -> Path:
+def secret_path(name: str, environ: Mapping[str, str]) -> Path:
+    """Return the file that the secret *name* is in, for libraries that read it themselves. Raises SecretError.
+
+    `read_secret` it first: only that looks at who else can read it.
+    """
     if "/" in name:
         return Path(name)
     directory = environ.get(CREDENTIALS)

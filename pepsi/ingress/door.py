@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from twisted.internet.interfaces import IReactorTime
-from twisted.internet.ssl import CertificateOptions
+from twisted.internet.interfaces import IOpenSSLContextFactory, IReactorTime
 
 from pepsi.config.ingress_options import Ingress
 from pepsi.ingress.conversation import House
@@ -28,4 +27,4 @@ class Door:
     wall_clock: Callable[[], float]
     new_id: Callable[[], str]
     verifier: Verifier | None = None
-    tls: CertificateOptions | None = None
+    tls: IOpenSSLContextFactory | None = None

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from twisted.internet.interfaces import IPushProducer
-from twisted.internet.ssl import CertificateOptions
+from twisted.internet.interfaces import IOpenSSLContextFactory, IPushProducer
 from twisted.internet.tcp import Connection
 from zope.interface import implementer
 
@@ -46,7 +45,7 @@ class Outlet:
             data = data[sent:] if isinstance(sent, int) else data
         self._transport.write(data)
 
-    def start_tls(self, context: CertificateOptions) -> None:
+    def start_tls(self, context: IOpenSSLContextFactory) -> None:
         """Encrypt all that is written from now on. Only for a connection that is not encrypted."""
         if not isinstance(self._transport, Connection):
             raise TypeError(f"no TLS on {self._transport!r}")

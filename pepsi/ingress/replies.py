@@ -78,7 +78,7 @@ BAD_CREDENTIALS_AGAIN = reply(421, "4.7.0 too many wrong passwords", closes=True
 AUTH_ABORTED = reply(501, "5.7.0 authentication cancelled")
 AUTH_ALREADY = reply(503, "5.5.1 already authenticated")
 AUTH_LATE = reply(503, "5.5.1 AUTH not allowed during a mail transaction")
-AUTH_LONG = reply(500, "5.5.6 authentication exchange line too long")
+AUTH_LONG = reply(500, "5.5.6 authentication exchange line too long", closes=True)
 AUTH_MECHANISM = reply(504, "5.5.4 mechanism not known; use PLAIN or LOGIN")
 AUTH_NEEDS_TLS = reply(538, "5.7.11 encryption required; use STARTTLS first")
 AUTH_NOT_HERE = reply(502, "5.5.1 AUTH is not available here")

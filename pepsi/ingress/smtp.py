@@ -257,7 +257,7 @@ class SmtpSession(Protocol):
         self._resume(self._conversation.checked(login, right=right))
 
     def _not_checked(self, failure: Failure) -> None:
-        self.log.error("cannot check passwords: {why}", why=one_line(failure.getErrorMessage()))
+        self.log.warn("cannot check passwords: {why}", why=one_line(failure.getErrorMessage()))
         self._resume(replies.AUTH_UNAVAILABLE)
 
     def _broken(self, failure: Failure) -> None:

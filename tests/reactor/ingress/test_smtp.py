@@ -197,7 +197,7 @@ async def test_a_client_of_a_local_socket_is_known_by_its_login(tmp_path: Path):
         assert running.address == str(path)
         await deferToThread(dialogue, running.address)
     (arrival,) = running.store.arrivals
-    assert (arrival.peer, arrival.auth_login, arrival.state) == (None, path.owner(), {"local_origin": True})
+    assert (arrival.peer, arrival.auth_login, arrival.state) == (None, tmp_path.owner(), {"local_origin": True})
 
 
 @with_timeout()
