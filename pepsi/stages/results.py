@@ -4,19 +4,20 @@ from collections.abc import Iterable, Mapping
 
 from pepsi.config.options import StageOptions
 from pepsi.model.message import Message
-from pepsi.model.outcome import Advance, Changes, Clone, Fail, Finish, Outcome
+from pepsi.model.outcome import Advance, Changes, Clone, Finish, Outcome
 from pepsi.model.row import (
     DELIVERIES,
     FAILED_STAGE,
     FAILURE_CLASS,
     LAST_ERROR,
+    FailureClass,
     RowStatus,
 )
 from pepsi.model.text import REASON_LIMIT, cut, one_line
 from pepsi.relay.addresses import mailbox_key
 from pepsi.relay.answers import Answer, Verdict
 from pepsi.stages.api import TryLater
-from pepsi.stages.giving_up import give_up
+from pepsi.stages.giving_up import bounce_of, give_up
 
 USUAL_RUNTIME = 300.0
 """Seconds for a message where no MAX_RUNTIME is known."""
@@ -78,15 +79,18 @@ def _given_up(
     message: Message, options: StageOptions, refused: tuple[str, ...], answers: Mapping[str, Answer]
 ) -> Clone:
     """Return the row that takes *refused* away from a message that others still wait for."""
-    reason = _reason(refused, answers)
-    match give_up(message, options, reason, changes=_left(refused, answers)):
-        case Advance(stage=stage, changes=changes):
-            return Clone(stage=stage, recipients=refused, state=changes.state)
-        case Fail(failure_class=failure_class, changes=changes):
-            marks = {LAST_ERROR: reason, FAILED_STAGE: message.stage, FAILURE_CLASS: failure_class.value}
-            state = {**changes.state, **marks}
-            return Clone(stage=message.stage, recipients=refused, status=RowStatus.FAILED, state=state)
-    raise TypeError("giving up ended in something else")
+    bounce = bounce_of(message, options)
+    marks = {
+        LAST_ERROR: _reason(refused, answers),
+        FAILED_STAGE: message.stage,
+        FAILURE_CLASS: FailureClass.PERMANENT.value,
+    }
+    return Clone(
+        stage=message.stage if bounce is None else bounce,
+        recipients=refused,
+        status=RowStatus.FAILED if bounce is None else RowStatus.PENDING,
+        state={**_left(refused, answers).state, **marks},
+    )
 
 
 def _deliveries(recipients: tuple[str, ...], answers: Mapping[str, Answer]) -> dict[str, dict[str, str]]:

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ def options_of(
     """Return the options of *stage* that the section of the stage *name* sets, and *given* over it.
 
     A stage can declare keys of ``[pepsi]`` as computed ones under the same name: their default is what is set there.
+    MAX_RUNTIME is the dispatcher's if the section has none.
     Raises ConfigError with all that is wrong, one error a line.
     """
     section = config.stages.get(name)
@@ -29,7 +31,11 @@ def options_of(
         hint = nearest(name, config.stages)
         raise ConfigError(f"{config.path}: there is no section [{STAGE_PREFIX}{name}]" + (f"; {hint}" if hint else ""))
     shared = {option.key: getattr(config.pepsi, option.field) for option in declared(Pepsi)}
-    return _parsed(stage, section.raw, given or {}, shared)
+    options = _parsed(stage, section.raw, given or {}, shared)
+    if options.max_runtime is None:
+        # A stage that waits for others must know when its worker would be killed.
+        return replace(options, max_runtime=section.spec.max_runtime)
+    return options
 
 
 def options_alone(stage: type[Stage[Any]], given: Mapping[str, str]) -> StageOptions:
