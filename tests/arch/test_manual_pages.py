@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pepsi.demo.command import main
 from tests.arch.checkout import CHECKOUT
 
 PAGES = sorted((CHECKOUT / "man").glob("*.[1-8]"))
@@ -28,3 +29,15 @@ def test_a_page_can_be_found_by_whatis(page: Path) -> None:
     named = re.search(r"^\.SH NAME\n(\S+) \\- \S", page.read_text(encoding="utf-8"), re.MULTILINE)
     assert named is not None
     assert named[1].replace("\\-", "-") == page.stem
+
+
+@pytest.mark.parametrize("command", [(), ("up",), ("demo",)])
+def test_the_page_of_pepsi_names_every_option_that_its_help_does(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([*command, "--help"])
+    options = set(re.findall(r"^ +(?:-\w, )?(-[-\w]+)", capsys.readouterr().out.partition("options:")[2], re.MULTILINE))
+    assert options
+    page = (CHECKOUT / "man/pepsi.1").read_text(encoding="utf-8").replace("\\-", "-")
+    assert {option for option in options if option not in page} == set()
