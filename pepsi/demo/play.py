@@ -159,8 +159,8 @@ class Stage(Service):
         self._say("")
         self._say("It keeps running; press Ctrl-C to end it. Send mail to it, for example:")
         self._say(
-            f"  printf 'Subject: hello\\n\\nHello.\\n' | curl -sS smtp://127.0.0.1:{port} "
-            "--mail-from you@pepsi.example --mail-rcpt bob@pepsi.example --upload-file -"
+            f"  printf 'Subject: hello\\n\\nHello.\\n' | curl -sS --crlf smtp://127.0.0.1:{port} "
+            "--mail-from you@pepsi.example --mail-rcpt bob@pepsi.example -T -"
         )
         self._say(f"Mail to somebody@pepsi.example lands below {place.mailboxes}, other mail in the sink.")
         self._say(f"The configuration is {place.configuration}, the log {place.folder / 'log'}.")
