@@ -1,5 +1,6 @@
 """The options of a stage, from the section that it works for."""
 
+import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
@@ -39,11 +40,12 @@ def options_of(
 
 
 def options_alone(stage: type[Stage[Any]], given: Mapping[str, str]) -> StageOptions:
-    """Return the options of *stage* that *given* sets, without any file. Raises ConfigError as ``options_of`` does."""
+    """Return the options of *stage* that *given* sets, without any file. As ``options_of``, with the defaults of ``[pepsi]``."""
     section = RawSection(
         f"{STAGE_PREFIX}{stage.name}", None, {"PROGRAM": _entry(f"pepsi-stage {stage.name}")}, COMMAND_LINE, Path.cwd()
     )
-    return _parsed(stage, section, given, {})
+    machine = os.uname().nodename
+    return _parsed(stage, section, given, {"HOSTNAME": machine, "POSTMASTER": f"postmaster@{machine}"})
 
 
 def sections_that_run(stage: type[Stage[Any]], config: Config) -> tuple[str, ...]:

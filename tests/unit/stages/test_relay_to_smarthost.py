@@ -1,5 +1,6 @@
 """The stage that relays, against a server on a real socket."""
 
+import os
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from pepsi.model.outcome import Advance, Finish
 from pepsi.relay.host import TlsPolicy
 from pepsi.stages.api import Outcome, TryLater
 from pepsi.stages.relay_to_smarthost import RelayToSmarthost, RelayToSmarthostOptions
+from pepsi.worker.section import options_alone
 from tests.unit.relay.authority import Authority
 from tests.unit.relay.sink import Dialogue, Line, Sink
 
@@ -170,6 +172,12 @@ def test_certificates_are_verified_unless_the_operator_says_otherwise():
     found, problems = parse_section(RelayToSmarthostOptions, section(), computed={"HOSTNAME": "us.example"})
     assert found is not None, problems
     assert (found.tls, found.port, found.password_in_clear) == (TlsPolicy.VERIFY, 587, False)
+
+
+def test_without_a_configuration_file_the_server_is_told_the_name_of_this_machine():
+    found = options_alone(RelayToSmarthost, {"HOST": "mail.example.org"})
+    assert isinstance(found, RelayToSmarthostOptions)
+    assert found.hostname == os.uname().nodename
 
 
 def test_a_worker_without_tls_does_not_load_it():
