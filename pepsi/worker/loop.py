@@ -35,7 +35,8 @@ class Worker:
         except TroubleError as error:
             note(f"warning: message {', '.join(map(str, ids))} cannot be loaded: {error}")
             return [Status(code=code_of(error.fault), reason=str(error))] * len(ids)
-        ours = [found[number] for number in ids if number in found and self._is_ours(found[number])]
+        # Not in the order of the rows; and no message runs twice at once, even if its id was handed over twice.
+        ours = [found[number] for number in dict.fromkeys(ids) if number in found and self._is_ours(found[number])]
         answers = commit(self._link, self._runner, [self._runner.run(message) for message in ours])
         return [answers.get(number) or self._dropped(number, found.get(number)) for number in ids]
 

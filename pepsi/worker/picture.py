@@ -58,6 +58,7 @@ def shown(text: str) -> str:
 
 
 def _with(message: Message, changes: Changes, marks: Mapping[str, Any]) -> Message:
+    removed = {key for key, value in changes.state.items() if value is None}
     state = {**message.state, **changes.state, **marks}
     return replace(
         message,
@@ -65,7 +66,7 @@ def _with(message: Message, changes: Changes, marks: Mapping[str, Any]) -> Messa
         recipients=message.recipients if changes.recipients is None else tuple(changes.recipients),
         header_block=message.header_block if changes.header_block is None else changes.header_block,
         body=message.body if changes.body is None else changes.body,
-        state={key: value for key, value in state.items() if value is not None},
+        state={key: value for key, value in state.items() if key not in removed},
     )
 
 
