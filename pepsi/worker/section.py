@@ -40,7 +40,7 @@ def options_of(
 
 
 def options_alone(stage: type[Stage[Any]], given: Mapping[str, str]) -> StageOptions:
-    """Return the options of *stage* that *given* sets, without any file. As ``options_of``, with the defaults of ``[pepsi]``."""
+    """Return the options of *stage* that *given* sets, without any file. Raises ConfigError."""
     section = RawSection(
         f"{STAGE_PREFIX}{stage.name}", None, {"PROGRAM": _entry(f"pepsi-stage {stage.name}")}, COMMAND_LINE, Path.cwd()
     )
