@@ -4,7 +4,6 @@ import contextlib
 import itertools
 import socket
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
@@ -74,9 +73,9 @@ def test_the_time_for_a_reply_is_limited_as_a_whole_and_not_from_byte_to_byte(
         def converse(self, connected: socket.socket, dialogue: Dialogue) -> None:
             def answer(line: Line, dialogue: Dialogue) -> bytes | None:
                 if (line if line == "." else line.verb) == where:
-                    while True:
+                    pause = threading.Event()
+                    while not pause.wait(0.02):
                         connected.sendall(b"2")
-                        time.sleep(0.02)
                 return None
 
             self.answer = answer

@@ -19,6 +19,7 @@ from pepsi.stages.api import Outcome, TryLater
 from pepsi.stages.child import TAIL, Clock, Keeper, run
 from pepsi.stages.command_line import CommandLine
 from pepsi.stages.pipe import AT_ONCE, Pipe, PipeOptions
+from tests.support_program import until
 
 HEADER = b"Subject: x\r\n\r\n"
 BODY = b"\xff text\r\n.\r\n\r\nno end"
@@ -78,14 +79,9 @@ def alive(pid: int) -> bool:
         return False
 
 
-def gone(pid: int) -> bool:
-    """Wait for a process to end; False if it does not."""
-    deadline = time.monotonic() + 20
-    while alive(pid):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
+def wait_until_gone(*pids: int) -> None:
+    """Wait for processes to end that are nobody's children here; fails if they do not."""
+    until(lambda: not any(alive(pid) for pid in pids))
 
 
 # --- what goes in
@@ -258,7 +254,7 @@ def test_a_command_that_takes_too_long_is_killed_with_all_that_it_started(script
     text = f"trap '' TERM; sleep 600 & echo $! > {part}; echo $$ >> {part}; mv {part} {pids}; sleep 600"
     with pytest.raises(TryLater, match="took too long"):
         pipe(options(script(text)), clock=late_once(pids))
-    assert all(gone(int(pid)) for pid in pids.read_text().split())
+    wait_until_gone(*map(int, pids.read_text().split()))
 
 
 def test_a_command_that_is_asked_to_end_can_tidy_up_but_has_not_succeeded(script: Any, tmp_path: Path):
@@ -271,7 +267,7 @@ def test_a_command_that_is_asked_to_end_can_tidy_up_but_has_not_succeeded(script
 
 def test_what_a_command_leaves_in_the_background_ends_with_it(script: Any, tmp_path: Path):
     assert pipe(options(script(f"sleep 600 & echo $! > {tmp_path}/pid"))) == Finish()
-    assert gone(int((tmp_path / "pid").read_text()))
+    wait_until_gone(int((tmp_path / "pid").read_text()))
 
 
 def test_a_command_that_closes_everything_and_goes_on_is_waited_for(script: Any, tmp_path: Path):
@@ -290,15 +286,13 @@ def test_a_command_dies_with_its_worker_even_if_that_is_killed(script: Any, tmp_
     )
     worker = subprocess.Popen([sys.executable, "-c", code, command], start_new_session=True)
     try:
-        deadline = time.monotonic() + 20
-        while not pids_file.exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(pids_file.exists)
         pids = [int(pid) for pid in pids_file.read_text().split()]
         assert all(alive(pid) for pid in pids)
     finally:
         os.killpg(worker.pid, signal.SIGKILL)
         worker.wait()
-    assert all(gone(pid) for pid in pids)
+    wait_until_gone(*pids)
 
 
 def test_the_watch_over_commands_is_taken_up_again_when_it_was_killed(script: Any):
