@@ -86,7 +86,7 @@ def read_extras() -> dict[str, list[str]]:
 
 def pip(venv: Path, *arguments: str) -> None:
     """Run ``pip install`` in *venv*; it speaks of errors only."""
-    command = [venv / "bin/python", "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-input"]
+    command = [str(venv / "bin/python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-input"]
     # Some machines set PIP_USER for everybody, with which pip refuses to install into an environment.
     subprocess.run([*command, *arguments], check=True, env={**os.environ, "PIP_USER": "0"})
 

@@ -74,7 +74,7 @@ def fetch_program(name: str) -> str | None:
     wrapper = PEERS / "bin" / name
     write_wrapper(wrapper, path)
     # Those that do not know the option complain and end; 126 and 127 mean that they cannot be started at all.
-    command = [wrapper, "--version"]
+    command = [str(wrapper), "--version"]
     tried = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
     if tried.returncode in (126, 127):
         wrapper.unlink()
