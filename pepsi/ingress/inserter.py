@@ -43,6 +43,7 @@ class Inserter:
         self._timeout = timeout
         self._waiting: deque[_Waiting] = deque()
         self._running = False
+        self._failing = False
 
     def submit(self, arrival: Arrival) -> Deferred[int]:
         """Keep *arrival*, see ``pepsi.ingress.store.Store``."""
@@ -91,11 +92,15 @@ class Inserter:
                 await self._put([waiting])
         except DatabaseError as error:
             _fail(batch, str(error))
-            self.log.warn("{count} messages not stored: {why}", count=len(batch), why=one_line(str(error)))
+            # Once is enough: each message has its own line in the log of the sessions.
+            log = self.log.debug if self._failing else self.log.warn
+            log("{count} messages not stored: {why}", count=len(batch), why=one_line(str(error)))
+            self._failing = True
         except Exception:  # noqa: BLE001 - each client must get an answer, and the log has the fault.
             self.log.failure("{count} messages not stored", count=len(batch))
             _fail(batch, "a fault of our own")
         else:
+            self._failing = False
             for waiting, number in zip(batch, numbers, strict=True):
                 waiting.answer.callback(number)
         finally:

@@ -239,6 +239,7 @@ class SmtpSession(Protocol):
     def _not_stored(self, failure: Failure) -> Failure | None:
         if not isinstance(failure.value, Unavailable):
             return failure
+        self.log.info("{peer}: message not stored: {why}", peer=self._peer, why=one_line(str(failure.value)))
         self._resume(replies.NOT_STORED)
         return None
 

@@ -35,8 +35,8 @@ class Link(txpostgres.Connection):  # type: ignore[misc]
         opening = self.connect(conninfo)
         alarm = self.reactor.callLater(timeout, self.close)
         try:
-            await opening
-        except psycopg2.Error:
+            await shielded(opening)
+        except (psycopg2.Error, defer.CancelledError):
             raise
         except Exception as error:
             # close() ends a connect with ConnectionDone; asyncioreactor may add a plain OSError.
