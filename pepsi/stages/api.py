@@ -42,6 +42,7 @@ from pepsi.errors import ConfigError, SecretError, StageError
 from pepsi.model.message import Message, Need, State
 from pepsi.model.outcome import UNCHANGED, Advance, Changes, Clone, Fail, Finish, Outcome, Pause, Requeue
 from pepsi.model.row import FailureClass, RowStatus
+from pepsi.stages.giving_up import expired, give_up
 
 __all__ = [
     "Advance",
@@ -70,6 +71,8 @@ __all__ = [
     "choice",
     "command",
     "duration",
+    "expired",
+    "give_up",
     "host",
     "integer",
     "number",

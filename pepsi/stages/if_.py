@@ -11,8 +11,10 @@ class IfOptions(Options):
     """The keys of the stage ``if``."""
 
     condition: Condition = condition(required=True, doc="What decides which way a message goes.")  # noqa: RUF009
-    then_stage: str | None = stage(None, unset="NEXT_STAGE", doc="Where a message goes for which the condition holds.")
-    else_stage: str | None = stage(None, unset="NEXT_STAGE", doc="Where all others go.")
+    then_stage: str | None = stage(
+        None, unset="it goes to NEXT_STAGE", doc="Where a message goes for which the condition holds."
+    )
+    else_stage: str | None = stage(None, unset="they go to NEXT_STAGE", doc="Where all others go.")
 
     def __post_init__(self) -> None:
         if self.next_stage is None and None in (self.then_stage, self.else_stage):

@@ -91,9 +91,9 @@ def _lines(message: Message) -> Iterator[str]:
         yield f"recipient: {shown(recipient)}"
     for key in sorted(message.state):
         yield f"state.{shown(key)}: {shown(json.dumps(message.state[key], ensure_ascii=False, default=repr))}"
-    for part in (message.header_block, message.body):
+    for name, part in (("header block", message.header_block), ("body", message.body)):
         if part is not None:
-            yield ""
+            yield f"{name}:"
             yield from (shown(line) for line in _split(part))
 
 

@@ -1,7 +1,7 @@
 """What a condition can say of two values. None of these functions raises, whatever it is given.
 
 Texts are compared without regard to case. A value that is not there, or is of a kind that the test knows nothing of,
-passes no test.
+passes no test, so that the negation of every test holds for it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

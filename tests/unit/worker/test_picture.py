@@ -28,7 +28,7 @@ def test_an_advance_shows_what_changes_and_nothing_else() -> None:
         "-state.old: 1",
         "-state.strikes: 2",
         "+state.new: [1]",
-        " ",
+        " header block:",
     ]
 
 
