@@ -1,0 +1,38 @@
+-- name: doctor_server
+-- What there is to know of the server and of this role on it.
+SELECT current_setting('server_version_num')::int AS version,
+       current_setting('server_encoding') AS encoding,
+       pg_is_in_recovery() AS standby,
+       extract(epoch FROM clock_timestamp())::double precision AS clock,
+       current_setting('max_connections')::int AS max_connections,
+       (SELECT sum(setting::int) FROM pg_settings
+        WHERE name IN ('superuser_reserved_connections', 'reserved_connections'))::int AS reserved,
+       (SELECT least(nullif(r.rolconnlimit, -1), nullif(d.datconnlimit, -1))
+        FROM pg_roles r, pg_database d
+        WHERE r.rolname = current_user AND d.datname = current_database()) AS connection_limit,
+       (SELECT count(*) FROM pg_stat_activity
+        WHERE backend_type = 'client backend' AND coalesce(application_name, '') NOT LIKE 'pepsi%%')::int AS others,
+       current_setting('autovacuum')::boolean AND current_setting('track_counts')::boolean AS autovacuum,
+       current_setting('fsync')::boolean AS fsync,
+       current_setting('full_page_writes')::boolean AS full_page_writes;
+
+-- name: doctor_tables
+-- Tables of the queue that autovacuum was told to leave alone.
+SELECT c.relname FROM pg_class c
+WHERE c.relnamespace = to_regnamespace('pepsi') AND c.relkind = 'r'
+  AND 'autovacuum_enabled=false' = ANY (c.reloptions)
+ORDER BY 1;
+
+-- name: doctor_snapshots
+-- What keeps dead rows from being cleared away for longer than it is told to overlook.
+SELECT 'the session with process id ' || a.pid || ' (' || a.usename || ', ' || coalesce(nullif(a.application_name, ''), '?')
+           || ')', extract(epoch FROM now() - a.xact_start)::double precision
+FROM pg_stat_activity a
+WHERE a.backend_xmin IS NOT NULL AND a.backend_type = 'client backend'
+  AND a.xact_start < now() - make_interval(secs => %(seconds)s)
+UNION ALL
+SELECT 'the prepared transaction ' || p.gid, extract(epoch FROM now() - p.prepared)::double precision
+FROM pg_prepared_xacts p WHERE p.prepared < now() - make_interval(secs => %(seconds)s)
+UNION ALL
+SELECT 'the unused replication slot ' || s.slot_name, NULL
+FROM pg_replication_slots s WHERE NOT s.active AND (s.xmin IS NOT NULL OR s.catalog_xmin IS NOT NULL);

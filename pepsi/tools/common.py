@@ -1,0 +1,94 @@
+"""What the command-line tools share: global options, how an error is said and with which status, JSON and colour."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import IO, Any
+
+import psycopg2
+
+from pepsi import __version__
+from pepsi.db.faults import Fault, fault_of
+from pepsi.errors import EX_ERROR, EX_TEMPFAIL, EX_UNAVAILABLE, PepsiError
+
+EX_OK = 0
+LEVELS = ("debug", "info", "warn", "error")
+
+_INTERRUPTED = 130
+_MENDS = {
+    Fault.LOST: "check [pepsi-postgres] DSN, and whether the server runs",
+    Fault.LIMIT: "raise max_connections of the server, or lower PARALLELISM of some stages",
+    Fault.READ_ONLY: "it is a standby, or set to be read only: connect to the primary",
+}
+
+
+def parser(prog: str, description: str, examples: str) -> argparse.ArgumentParser:
+    """Return an argument parser with the options that stand before the subcommand of every tool."""
+    made = argparse.ArgumentParser(
+        prog=prog,
+        description=description,
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    made.add_argument("-c", "--config", metavar="FILE", help="the configuration file (default: see pepsi.conf(5))")
+    made.add_argument("-L", "--level", choices=LEVELS, default="info", help="say what is of this level (%(default)s)")
+    made.add_argument("-V", "--version", action="version", version=f"{prog} {__version__}")
+    return made
+
+
+def run(prog: str, body: Callable[[], int]) -> int:
+    """Return what *body* returns; an error that it raises is said in one sentence, and its status returned."""
+    try:
+        status = body()
+        sys.stdout.flush()
+        return status
+    except PepsiError as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        return error.exit_status
+    except psycopg2.Error as error:
+        sentence, status = explained(error)
+        print(f"{prog}: {sentence}", file=sys.stderr)
+        return status
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has enough. What is still buffered must not raise again when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EX_OK
+
+
+def explained(error: psycopg2.Error) -> tuple[str, int]:
+    """Return what an error of the driver means, in a sentence, and the exit status for it."""
+    fault = fault_of(error)
+    said = error.diag.message_primary or " ".join(str(error).split()) or type(error).__name__
+    mend = _MENDS.get(fault) or error.diag.message_hint
+    status = {Fault.LOST: EX_UNAVAILABLE, Fault.LIMIT: EX_TEMPFAIL}.get(fault, EX_ERROR)
+    return f"the database says: {said}" + (f"; {mend}" if mend else ""), status
+
+
+def reporter(prog: str, level: str) -> Callable[[str], None]:
+    """Return what says a warning on stderr, unless *level* is above that."""
+
+    def say(sentence: str) -> None:
+        if LEVELS.index(level) <= LEVELS.index("warn"):
+            print(f"{prog}: {sentence}", file=sys.stderr)
+
+    return say
+
+
+def print_json(value: Any) -> None:
+    """Print *value* as JSON. Raises ValueError for what JSON has not, such as an infinite number."""
+    print(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2))
+
+
+def coloured(stream: IO[str], environ: Mapping[str, str]) -> bool:
+    """Whether to print in colour to *stream*: on a terminal, and unless NO_COLOR is set."""
+    return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+
+def paint(text: str, code: int, *, colour: bool) -> str:
+    """Return *text* in the colour of an ANSI *code*, if *colour*."""
+    return f"\033[{code}m{text}\033[0m" if colour else text

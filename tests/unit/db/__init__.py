@@ -1,0 +1,1 @@
+"""Tests of pepsi.db that need no database."""
