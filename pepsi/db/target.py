@@ -1,7 +1,6 @@
 """Which database a configuration means."""
 
 from pepsi.config.load import Base
-from pepsi.db.embedded import connection_of
 from pepsi.db.session import Parameters
 
 EMBEDDED = "embedded"
@@ -15,7 +14,12 @@ def is_embedded(config: Base) -> bool:
 
 def dsn_of(config: Base) -> str:
     """Return the libpq string of the database of *config*. Raises DatabaseError if the private server does not run."""
-    return connection_of(config.pepsi.state_directory) if is_embedded(config) else config.postgres.dsn
+    if not is_embedded(config):
+        return config.postgres.dsn
+    # Imported here: it is a seventh of a worker's start, and most workers connect to a server that others run.
+    from pepsi.db.embedded import connection_of
+
+    return connection_of(config.pepsi.state_directory)
 
 
 def parameters_of(config: Base, application_name: str, *, synchronous_commit: bool = True) -> Parameters:
