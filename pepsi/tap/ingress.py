@@ -2,6 +2,7 @@
 
 import getpass
 import os
+import resource
 import secrets
 import sys
 import time
@@ -12,6 +13,7 @@ from typing import cast
 from twisted.application.service import IService, MultiService, Service
 from twisted.internet import defer, reactor
 from twisted.internet.interfaces import IReactorFromThreads
+from twisted.logger import Logger
 
 from pepsi.config.load import Config
 from pepsi.config.secrets import read_secret, secret_path
@@ -47,7 +49,11 @@ examples:
 
 exit status: 0 stopped in good order, or done; 1 an error; 2 usage"""
 
+OTHER_DESCRIPTORS = 64
+"""File descriptors that are kept for everything but sessions: listeners, the database, logs, passwords."""
+
 Options = TwistdOptions
+log = Logger()
 
 
 class SessionService(Service):
@@ -115,13 +121,28 @@ def make_door(config: Config, store: Store) -> Door:
         reactor=reactor,
         options=own,
         house=house,
-        sessions=Sessions(own.max_sessions, own.max_sessions_per_peer),
+        sessions=Sessions(affordable_sessions(own.max_sessions), own.max_sessions_per_peer),
         store=store,
         wall_clock=time.time,
         new_id=lambda: secrets.token_hex(8),
         verifier=verifier,
         tls=tls,
     )
+
+
+def affordable_sessions(wanted: int) -> int:
+    """Return how many sessions there can be of those *wanted*; less than that is logged."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if descriptors == resource.RLIM_INFINITY or descriptors >= wanted + OTHER_DESCRIPTORS:
+        return wanted
+    affordable = max(1, descriptors - OTHER_DESCRIPTORS)
+    log.warn(
+        "only {affordable} of MAX_SESSIONS = {wanted} are let in: the limit of file descriptors is {descriptors}",
+        affordable=affordable,
+        wanted=wanted,
+        descriptors=descriptors,
+    )
+    return affordable
 
 
 def secret(key: str, name: str) -> Path:

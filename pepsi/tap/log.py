@@ -6,6 +6,7 @@ never ends the program.
 
 import contextlib
 import json
+import math
 import re
 from datetime import UTC, datetime
 from typing import TextIO
@@ -20,6 +21,7 @@ from twisted.logger import (
     globalLogBeginner,
 )
 from twisted.python.failure import Failure
+from twisted.python.reflect import safe_str
 from zope.interface import implementer
 
 from pepsi.model.text import storable
@@ -52,7 +54,7 @@ def json_line(event: LogEvent) -> str:
     traceback = _traceback(event)
     if traceback:
         record["traceback"] = traceback
-    return json.dumps(record, default=str) + "\n"
+    return json.dumps(record, allow_nan=False) + "\n"
 
 
 @implementer(ILogObserver)
@@ -98,4 +100,7 @@ def _shown(text: str) -> str:
 
 
 def _plain(value: object) -> object:
-    return value if value is None or isinstance(value, (bool, int, float)) else str(value)[:LINE_LIMIT]
+    """Return *value* as JSON has it, or as text if it has no such thing."""
+    if value is None or isinstance(value, (bool, int)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return safe_str(value)[:LINE_LIMIT]
