@@ -2,8 +2,7 @@
 
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 
 from tests.process.conftest import Configure
 from tests.support_database import Database
+from tests.support_program import until
 from tests.support_worker import EPOCH, PATIENCE, Worker, claim_again, program, put, running
 from tests.unit.relay.sink import Dialogue, Line, Sink
 
@@ -53,13 +53,6 @@ def locked(database: Database, number: int) -> Iterator[None]:
         cursor.execute("SELECT FROM pepsi.workqueue WHERE workqueue_id = %s FOR UPDATE", (number,))
     yield
     connection.rollback()
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def to(smarthost: Sink, *keys: str) -> tuple[str, ...]:
@@ -151,7 +144,7 @@ def test_a_message_delivered_by_a_worker_that_was_killed_before_it_said_so_does_
     with worker_of("deliver-maildir", config) as worker, locked(database, number):
         assert worker.line() == "ready"
         worker.hand(number)
-        wait_for(lambda: new.exists() and list(new.iterdir()))
+        until(lambda: new.exists() and any(new.iterdir()))
         worker.process.kill()
         worker.end()
         # Or else what it sent is carried out once the row is free.
@@ -183,7 +176,7 @@ def test_a_command_ends_when_the_dispatcher_kills_its_worker(configure: Configur
     with worker_of("pipe", configure(f"COMMAND = {script}")) as worker:
         assert worker.line() == "ready"
         worker.hand(*put(database, "hang"))
-        wait_for((tmp_path / "there").exists)
+        until((tmp_path / "there").exists)
         worker.process.send_signal(signal.SIGKILL)
         worker.end()
     pid = int((tmp_path / "pid").read_text())
