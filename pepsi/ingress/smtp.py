@@ -154,7 +154,10 @@ class SmtpSession(Protocol):
             self._rest()
         except Exception:  # noqa: BLE001 - whatever broke, the client is told to come again, and the log has it.
             self.log.failure("{peer}: the session cannot go on", peer=self._peer)
-            self._say(replies.LOCAL_ERROR)
+            if self._over:
+                self._outlet.abort()
+            else:
+                self._say(replies.LOCAL_ERROR)
         finally:
             self._pumping = False
         self._flush()
@@ -199,12 +202,12 @@ class SmtpSession(Protocol):
             self._deadline.set(max(0.0, min(self._door.options.data_timeout, left)))
             return False
         self._inbox.add(rest)
-        self._intake = None
         trace_id = self._door.new_id()
         collected = self._conversation.collected(intake.phase, trace_id, self._door.wall_clock())
         if isinstance(collected, Arrival):
             self._submit(collected, trace_id, intake)
         else:
+            self._intake = None
             intake.release()
             self.log.info("{peer}: message refused: {reply}", peer=self._peer, reply=str(collected))
             self._deadline.set(self._door.options.command_timeout)
@@ -215,6 +218,7 @@ class SmtpSession(Protocol):
         self._wait()
         stored = self._door.store.submit(arrival)
         # Whatever becomes of the connection, the memory is taken until the store is done with the message.
+        self._intake = None
         stored.addBoth(self._release, intake)
         stored.addCallbacks(self._stored, self._not_stored, callbackArgs=(arrival, trace_id))
         stored.addErrback(self._broken)
@@ -224,15 +228,16 @@ class SmtpSession(Protocol):
         return result
 
     def _stored(self, number: int, arrival: Arrival, trace_id: str) -> None:
+        login = "" if self._peer.is_local or arrival.auth_login is None else f" as {arrival.auth_login}"
         self.log.info(
-            "{number}: from <{sender}> for {recipients} of {peer} ({size} bytes, id {trace_id}, login {login})",
+            "{number}: <{sender}> to {recipients} recipients, {size} bytes, from {peer}{login}, id {trace_id}",
             number=number,
             sender=arrival.mail_from,
             recipients=len(arrival.recipients),
-            peer=self._peer,
             size=len(arrival.message),
+            peer=self._peer,
+            login=login,
             trace_id=trace_id,
-            login=arrival.auth_login,
         )
         self._resume(replies.queued(number))
 

@@ -33,8 +33,9 @@ class Verifier:
         self._pool.start()
 
     def stop(self) -> None:
-        """End the threads, after the checks that are under way."""
-        self._pool.stop()
+        """End the threads, after the checks that are under way. Harmless when repeated."""
+        if self._pool.started:
+            self._pool.stop()
 
     def verify(self, credentials: Credentials) -> Deferred[bool]:
         """Check *credentials*. Fails with Busy, or with what *is_right* raises."""

@@ -251,5 +251,7 @@ async def test_a_fault_of_our_own_is_a_temporary_error_and_shows_nothing_of_itse
 
     async with open_door(store=Broken()) as running:
         await deferToThread(dialogue, running.address)
+        await running.door.sessions.emptied()
+        assert running.door.house.budget.room == running.door.options.max_memory
     assert "secret details" in str(clean_reactor[0]["failure"])
     clean_reactor.clear()

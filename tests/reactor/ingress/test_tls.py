@@ -111,6 +111,26 @@ async def test_a_large_message_over_tls_is_the_same(secured: dict[str, Any]):
     assert running.store.arrivals[0].message.endswith(data)
 
 
+# Twisted hands its certificates to pyOpenSSL in a form that the newest releases frown at.
+@pytest.mark.filterwarnings("ignore:Passing pyOpenSSL:DeprecationWarning")
+@with_timeout()
+async def test_tls_from_the_first_byte_is_offered_by_an_endpoint(secured: dict[str, Any], tmp_path: Path):
+    def dialogue(address: str) -> None:
+        host, _, port = address.partition(":")
+        context = ssl.create_default_context(cafile=str(tmp_path / "certificate.pem"))
+        with smtplib.SMTP_SSL(host, int(port), timeout=20, context=context) as client:
+            client.ehlo()
+            assert client.has_extn("auth") and not client.has_extn("starttls")
+            client.login("alice", "s3cret")
+            client.sendmail("a@here.example", ["b@there.example"], "x\r\n")
+
+    listen = f"ssl:0:privateKey={tmp_path}/key.pem:certKey={tmp_path}/certificate.pem:interface=127.0.0.1"
+    async with open_door(listen=(listen,), **secured) as running:
+        await deferToThread(dialogue, running.address)
+        await running.door.sessions.emptied()
+    assert b" with ESMTPSA id" in running.store.arrivals[0].message
+
+
 @with_timeout()
 async def test_a_handshake_that_fails_harms_nobody(secured: dict[str, Any]):
     def broken(address: str) -> None:
