@@ -218,10 +218,10 @@ class PrivateServer:
 
     def _socket_directory(self, account: Account) -> Path:
         sockets = self._home / "run"
-        if not _fits(sockets):
+        if not _leads_to_a_socket(sockets):
             # The one of the owner before us, if it is still there: others may know no other path.
             sockets = self._former_sockets(account) or Path(tempfile.mkdtemp(prefix="pepsi-"))
-            if not _fits(sockets):
+            if not _leads_to_a_socket(sockets):
                 sockets = Path(tempfile.mkdtemp(prefix="pepsi-", dir="/tmp"))
         sockets.mkdir(mode=0o700, exist_ok=True)
         give(sockets, account)
@@ -270,8 +270,9 @@ def private_server(state_directory: Path, *, log: Log = lambda sentence: None, f
         server.stop()
 
 
-def _fits(directory: Path) -> bool:
-    return len(os.fsencode(directory / f".s.PGSQL.{PORT}")) <= _SOCKET_LIMIT
+def _leads_to_a_socket(directory: Path) -> bool:
+    """Whether libpq can be told of a socket in *directory*. It takes a comma for the end of a host."""
+    return "," not in str(directory) and len(os.fsencode(directory / f".s.PGSQL.{PORT}")) <= _SOCKET_LIMIT
 
 
 def _make_database(dsn: str) -> None:
