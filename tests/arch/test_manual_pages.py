@@ -31,6 +31,13 @@ def test_a_page_can_be_found_by_whatis(page: Path) -> None:
     assert named[1].replace("\\-", "-") == page.stem
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_refers_to_pages_that_there_are(page: Path) -> None:
+    text = re.sub(r"\\f[BIPR]", "", page.read_text(encoding="utf-8")).replace("\\-", "-")
+    named = {f"{name}.{section}" for name, section in re.findall(r"\b(pepsi[\w.-]*) ?\((\d)\)", text)}
+    assert named <= {each.name for each in PAGES}
+
+
 @pytest.mark.parametrize("command", [(), ("up",), ("demo",)])
 def test_the_page_of_pepsi_names_every_option_that_its_help_does(
     command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
