@@ -88,6 +88,10 @@ class Sink:
             thread.join(PATIENCE)
             assert not thread.is_alive()
 
+    def say(self, data: bytes) -> None:
+        """Say something on the last connection, without being asked."""
+        self._sockets[-1].sendall(data)
+
     @property
     def lines(self) -> list[Line]:
         """All lines of all connections."""

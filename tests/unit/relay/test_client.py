@@ -181,8 +181,12 @@ def test_a_transaction_has_no_more_recipients_than_every_host_must_take(sinks: S
 
 def test_nobody_gets_an_empty_message_when_no_recipient_was_let_in(sinks: Sinks, clients: Clients):
     sink = sinks(answer=replies(RCPT=b"550 5.1.1 who?\r\n", DATA=b"354 go on\r\n", END=b"250 taken\r\n"))
-    assert verdicts(clients(sink), letter()) == [REFUSED]
+    client = clients(sink)
+    assert verdicts(client, letter()) == [REFUSED]
     assert sink.heard == []
+    sink.answer = replies()
+    assert verdicts(client, letter()) == [DELIVERED]
+    assert len(sink.dialogues) == 2
 
 
 def test_a_host_that_knows_only_helo_gets_helo(sinks: Sinks, clients: Clients):
@@ -297,6 +301,15 @@ def test_a_host_that_closed_in_the_meantime_is_connected_to_anew(sinks: Sinks, c
     client = clients(sink)
     assert verdicts(client, letter()) == [DELIVERED]
     assert verdicts(client, letter()) == [DELIVERED]
+    assert len(sink.dialogues) == 2
+
+
+def test_what_a_host_says_between_two_letters_is_not_taken_for_an_answer(sinks: Sinks, clients: Clients):
+    sink = sinks()
+    client = clients(sink)
+    assert verdicts(client, letter()) == [DELIVERED]
+    sink.say(b"250 2.0.0 by the way\r\n")
+    assert verdicts(client, letter("c@x")) == [DELIVERED]
     assert len(sink.dialogues) == 2
 
 

@@ -55,7 +55,7 @@ def says(*pieces: bytes, for_ever: bytes = b"") -> type[Saying]:
         says(b"220 ", for_ever=b"x" * 8192),
         says(for_ever=b"\0" * 8192),
         says(b"HTTP/1.1 200 OK\r\n\r\n"),
-        says(b"220 hello\r\n250 hello\r\n250 ok\r\n250 ok\r\n354 go on\r\n250 taken\r\n"),
+        says(b"220 hello\r\n250 hello\r\n250 ok\r\n250 ok\r\n250 ok\r\n354 go on\r\n250 taken\r\n"),
         says(for_ever=b"250 ok\r\n"),
     ],
     ids=["silent", "half a greeting", "endless lines", "endless line", "zeros", "http", "all replies at once", "yes"],
