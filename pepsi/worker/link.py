@@ -126,8 +126,8 @@ class Link:
         return self._connection
 
     def _lost(self, fault: Fault, reason: str) -> None:
-        """Let go of the connection; the next attempt to connect may be made at once."""
+        """Let go of the connection. Another may be tried at once, unless it would lead to the same standby again."""
         note(f"warning: the database connection is given up: {reason}")
         self.close()
-        self._next_try = self._clock()
+        self._next_try = self._clock() + (LONGEST_DELAY if fault is Fault.READ_ONLY else 0.0)
         self._down = DownError(fault, reason)
