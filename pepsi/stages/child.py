@@ -126,8 +126,8 @@ def run(
         finally:
             # Until it has been waited for, its number cannot be the group of anybody else.
             _signal(command, signal.SIGKILL)
-            command.wait()
             keeper.forget()
+            command.wait()
         exchange.hear_the_rest()
         return Ended(
             status=command.returncode,
