@@ -6,17 +6,24 @@ from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
+from twisted.internet import reactor, task
+from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 
 from pepsi.model.envelope import Arrival
 from tests.fakes import MemoryStore
 from tests.support_reactor import with_timeout
-from tests.support_smtp import Client, open_door
+from tests.support_smtp import Client, Visit, open_door
 
 
 def body_of(arrival: Arrival) -> bytes:
     """Return what was sent: all but the field that the door put on top."""
     return arrival.message.partition(b" +0000\r\n")[2]
+
+
+def turn() -> Deferred[None]:
+    """Let the reactor finish what it is at."""
+    return task.deferLater(reactor, 0, lambda: None)
 
 
 @with_timeout()
@@ -62,21 +69,26 @@ async def test_all_that_is_pipelined_is_answered_in_order_though_storing_takes_i
     # Real clients wait for the 354. What does not is served all the same, in order.
     everything = b"EHLO c\r\n" + one % 1 + b"NOOP\r\n" + one % 2 + b"FOO\r\n" + one % 3 + b"QUIT\r\n"
 
-    def dialogue(address: str) -> list[int]:
+    def dialogue(address: str) -> list[str]:
+        said = []
         with Client(address) as client:
             client.send(everything)
-            codes = [client.reply()[0] for _ in range(5)]
-            # Whatever comes now was said after the first message was stored.
-            while codes[-1]:
-                codes.append(client.reply()[0])
-            return codes
+            while (reply := client.reply())[0]:
+                code, text = reply
+                said.append(f"{code} {text.rpartition(' ')[2]}" if "queued" in text else str(code))
+        return said
 
     async with open_door(store=store) as running:
         answer = deferToThread(dialogue, running.address)
         while len(store.arrivals) < 3 or store.waiting:
             await store.asked()
+            await turn()
             store.catch_up()
-        assert await answer == [250, 250, 250, 354, 250, 250, 250, 250, 354, 250, 500, 250, 250, 354, 250, 221, 0]
+        assert await answer == [
+            *("250", "250", "250", "354", "250 1", "250"),
+            *("250", "250", "354", "250 2", "500"),
+            *("250", "250", "354", "250 3", "221"),
+        ]
     assert [body_of(arrival) for arrival in store.arrivals] == [b"x1\r\n", b"x2\r\n", b"x3\r\n"]
 
 
@@ -164,8 +176,20 @@ async def test_a_client_that_shuts_its_side_gets_all_its_answers():
     async with open_door(store=store) as running:
         answer = deferToThread(dialogue, running.address)
         await store.asked()
+        await turn()
         store.catch_up()
         await answer
+
+
+def test_a_client_that_shuts_its_side_while_its_message_is_stored_hears_of_it():
+    visit = Visit()
+    visit.store.slow = True
+    visit.open_message()
+    visit.say(b"x\r\n.\r\n")
+    visit.session.readConnectionLost()
+    assert (visit.wire.codes(), visit.wire.ended) == ([], "")
+    visit.store.catch_up()
+    assert (visit.wire.codes(), visit.wire.ended) == ([b"250"], "closed")
 
 
 @with_timeout()
