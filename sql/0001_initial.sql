@@ -15,7 +15,7 @@ CREATE TABLE pepsi.schema_release (
 
 -- What never changes while a message hops from stage to stage. Rows split off one message share one of these.
 CREATE TABLE pepsi.workqueue_body (
-    body_id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    body_id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,  -- names it, for the rows that share it
     header_block bytea NOT NULL,                      -- as it arrived, with the empty line that ends it
     body         bytea NOT NULL                       -- the rest, byte for byte
 ) WITH (
@@ -26,14 +26,14 @@ CREATE TABLE pepsi.workqueue_body (
 ALTER TABLE pepsi.workqueue_body ALTER body SET STORAGE EXTERNAL;
 
 CREATE TABLE pepsi.workqueue (
-    workqueue_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    body_id      bigint NOT NULL REFERENCES pepsi.workqueue_body,
+    workqueue_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,  -- the message's name; older is smaller
+    body_id      bigint NOT NULL REFERENCES pepsi.workqueue_body,  -- header block and body as they arrived
     claim        bigint,                              -- token of the claim it runs under: epoch << 40 | counter
     received_at  timestamptz NOT NULL DEFAULT now(),  -- when Pepsi took it over; lifetimes count from here
     timeout      timestamptz,                         -- when a paused row is due; NULL: parked until released by hand
     size         integer NOT NULL,                    -- bytes of header block and body
     stage        text COLLATE "C" NOT NULL,           -- the stage that is to run next, or runs now
-    status       text COLLATE "C" NOT NULL DEFAULT 'pending',
+    status       text COLLATE "C" NOT NULL DEFAULT 'pending',  -- where it stands; see the constraint below
     mail_from    text NOT NULL,                       -- envelope sender; '' is the null sender
     recipients   text[] NOT NULL,                     -- envelope recipients
     header_from  text NOT NULL DEFAULT '',            -- From, decoded and cut, to be shown and matched
@@ -108,14 +108,14 @@ CREATE TRIGGER workqueue_body_replaced AFTER UPDATE OF body_id ON pepsi.workqueu
 -- The dispatcher ----------------------------------------------------------------------------------------------------
 
 CREATE TABLE pepsi.dispatcher_epoch (
-    only_row   boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    only_row   boolean PRIMARY KEY DEFAULT true CHECK (only_row),  -- there is one row
     epoch      bigint NOT NULL,                       -- raised by every start of a dispatcher
     started_at timestamptz                            -- when that was
 );
 INSERT INTO pepsi.dispatcher_epoch (epoch) VALUES (0);
 
 CREATE TABLE pepsi.stage_stats (
-    stage        text COLLATE "C" PRIMARY KEY,
+    stage        text COLLATE "C" PRIMARY KEY,        -- the stage's name
     messages     bigint NOT NULL DEFAULT 0,           -- answered for, with whatever status
     failures     bigint NOT NULL DEFAULT 0,           -- of these, with a failure
     strikes      bigint NOT NULL DEFAULT 0,           -- messages blamed for a crash or a hang
@@ -126,7 +126,7 @@ CREATE TABLE pepsi.stage_stats (
 );
 
 CREATE TABLE pepsi.dispatch_stats (
-    only_row          boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    only_row          boolean PRIMARY KEY DEFAULT true CHECK (only_row),  -- there is one row
     stages_executed   bigint NOT NULL DEFAULT 0,      -- passes of a worker; a fused chain is one
     messages_in       bigint NOT NULL DEFAULT 0,      -- messages seen for the first time
     messages_finished bigint NOT NULL DEFAULT 0,      -- messages that went through
@@ -140,18 +140,18 @@ INSERT INTO pepsi.dispatch_stats DEFAULT VALUES;
 
 CREATE TABLE pepsi.config_override (
     section    text COLLATE "C" NOT NULL,             -- of pepsi.conf, such as stage-relay
-    key        text COLLATE "C" NOT NULL,
+    key        text COLLATE "C" NOT NULL,             -- of that section
     value      text NOT NULL,                         -- as it would stand in the file
-    changed_at timestamptz NOT NULL DEFAULT now(),
+    changed_at timestamptz NOT NULL DEFAULT now(),    -- when it was set
     changed_by text NOT NULL DEFAULT session_user,    -- who set it
     PRIMARY KEY (section, key)
 );
 
 CREATE TABLE pepsi.settings (
     address text COLLATE "C" NOT NULL,                -- user@example.org, @example.org for a domain, * for everybody
-    stage   text COLLATE "C" NOT NULL,
+    stage   text COLLATE "C" NOT NULL,                -- the stage whose option it is
     key     text COLLATE "C" NOT NULL,                -- an option of that stage that may be set so
-    value   text NOT NULL,
+    value   text NOT NULL,                            -- as it would stand in the file
     PRIMARY KEY (address, stage, key)
 );
 
@@ -166,7 +166,7 @@ CREATE INDEX injected_expiry ON pepsi.injected (expires_at);
 
 CREATE TABLE pepsi.origin_nonce (
     nonce      text COLLATE "C" PRIMARY KEY,          -- proves that a bounce answers mail of ours
-    expires_at timestamptz NOT NULL
+    expires_at timestamptz NOT NULL                   -- when it proves nothing any more
 );
 CREATE INDEX origin_nonce_expiry ON pepsi.origin_nonce (expires_at);
 
@@ -180,15 +180,15 @@ CREATE INDEX dns_address_expiry ON pepsi.dns_address (expires_at);
 
 CREATE TABLE pepsi.telemetry (
     feature    text COLLATE "C" PRIMARY KEY,          -- kind of a stage or name of an option, never a value
-    uses       bigint NOT NULL DEFAULT 0,
-    first_used date NOT NULL DEFAULT current_date,
-    last_used  date NOT NULL DEFAULT current_date
+    uses       bigint NOT NULL DEFAULT 0,             -- how often it was used
+    first_used date NOT NULL DEFAULT current_date,    -- on this day first
+    last_used  date NOT NULL DEFAULT current_date     -- and on this day last
 );
 
 CREATE TABLE pepsi.whitelist (
     owner    text COLLATE "C" NOT NULL,               -- recipient whose list it is
     sender   text COLLATE "C" NOT NULL,               -- address, or @domain, that may write to the owner
-    added_at timestamptz NOT NULL DEFAULT now(),
+    added_at timestamptz NOT NULL DEFAULT now(),      -- when it was put on
     PRIMARY KEY (owner, sender)
 );
 
@@ -200,16 +200,16 @@ CREATE TABLE pepsi.alias (
 
 CREATE TABLE pepsi.list (
     address   text COLLATE "C" PRIMARY KEY,           -- what posts are sent to
-    title     text NOT NULL DEFAULT '',
+    title     text NOT NULL DEFAULT '',               -- for people
     moderated boolean NOT NULL DEFAULT false          -- whether posts wait for an approval
 );
 
 CREATE TABLE pepsi.list_member (
-    list      text COLLATE "C" NOT NULL REFERENCES pepsi.list ON DELETE CASCADE,
+    list      text COLLATE "C" NOT NULL REFERENCES pepsi.list ON DELETE CASCADE,  -- the list's address
     member    text COLLATE "C" NOT NULL,              -- the subscriber's address
     posts     boolean NOT NULL DEFAULT true,          -- may write to the list
     receives  boolean NOT NULL DEFAULT true,          -- gets copies
     moderates boolean NOT NULL DEFAULT false,         -- may approve posts
-    joined_at timestamptz NOT NULL DEFAULT now(),
+    joined_at timestamptz NOT NULL DEFAULT now(),     -- when the subscription began
     PRIMARY KEY (list, member)
 );

@@ -1,7 +1,8 @@
 -- Roles of their own for the programs, each with the least it needs. Made on request only: with one role that owns the
 -- schema everything works as well. It can be run again at any time, and is after an upgrade where the roles are in use.
 --
--- They may log in but have no password, so that none can until the server is told how (ALTER ROLE ... PASSWORD, or peer).
+-- They may log in but have no password, so that none can until the server is told how: by ALTER ROLE ... PASSWORD, or
+-- by pg_hba.conf.
 
 DO $$
 DECLARE
@@ -30,7 +31,8 @@ GRANT SELECT (body_id), DELETE ON pepsi.workqueue_body TO pepsi_dispatch;
 GRANT SELECT, INSERT, UPDATE ON pepsi.dispatcher_epoch, pepsi.stage_stats, pepsi.dispatch_stats TO pepsi_dispatch;
 
 GRANT SELECT, INSERT, DELETE,
-    UPDATE (body_id, claim, timeout, size, stage, status, mail_from, recipients, header_from, subject, state, header_block)
+    UPDATE (body_id, claim, timeout, size, stage, status, mail_from, recipients, header_from, subject, state,
+        header_block)
     ON pepsi.workqueue TO pepsi_stage;
 GRANT SELECT, INSERT, DELETE ON pepsi.workqueue_body TO pepsi_stage;
 GRANT SELECT, INSERT, UPDATE, DELETE ON pepsi.settings, pepsi.origin_nonce, pepsi.dns_address, pepsi.whitelist,

@@ -136,10 +136,12 @@ def test_a_pid_file_whose_number_another_program_has_now_is_no_server(state_dire
     with private_server(state_directory, fast=True):
         pid_file = home_of(state_directory) / "data" / "postmaster.pid"
         lines = pid_file.read_text().splitlines()
-    stranger = subprocess.Popen(["sleep", "60"], cwd="/")
+    account = pid_file.parent.stat().st_uid
+    # Of the server's own account: a number of any other would not worry PostgreSQL.
+    stranger = subprocess.Popen(["sleep", "60"], cwd="/", user=account if AS_ROOT else None)
     try:
         pid_file.write_text("\n".join([str(stranger.pid), *lines[1:]]) + "\n")
-        shutil.chown(pid_file, pid_file.parent.stat().st_uid)
+        shutil.chown(pid_file, account)
         with private_server(state_directory, fast=True) as dsn:
             assert ask(dsn, "SELECT 1") == 1
     finally:
