@@ -2,14 +2,16 @@
 
 import ast
 import importlib
+import importlib.metadata
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.arch.checkout import CHECKOUT, console_scripts, files, requirements
+from tests.arch.checkout import CHECKOUT, console_scripts, files, requirements, setup_cfg
 
 LONGEST = 400
 
@@ -60,6 +62,24 @@ def test_each_dependency_has_its_line_in_the_documentation() -> None:
     text = (CHECKOUT / "docs/dependencies.md").read_text(encoding="utf-8")
     explained = set(re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE))
     assert explained == requirements()
+
+
+def test_no_package_is_required_that_nothing_imports() -> None:
+    modules = {name.partition(".")[0] for path in files(".py", ("pepsi",)) for name in imported(path)}
+    owners = importlib.metadata.packages_distributions()
+    used = {owner.lower() for module in modules for owner in owners.get(module, ())}
+    required = {name.lower() for name in setup_cfg().get("options", "install_requires").split()}
+    assert {name for name in required if re.split(r"[\[<>=]", name)[0] not in used} == set()
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Yield the names of the modules that *path* imports."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        match node:
+            case ast.Import(names=names):
+                yield from (name.name for name in names)
+            case ast.ImportFrom(module=str(module)):
+                yield module
 
 
 def test_twistd_lists_the_plugins_from_any_folder(tmp_path: Path) -> None:
