@@ -15,7 +15,6 @@ from pepsi.tap.up import assemble
 
 PROG = "pepsi"
 EXAMPLES = """\
-examples:
   pepsi demo                   run everything in a temporary folder, send sample mail, show its way
   pepsi demo --stay            the same, and go on: send mail of your own to it
   pepsi -c pepsi.conf up       run private server, dispatcher and SMTP door until SIGTERM

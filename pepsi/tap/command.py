@@ -20,10 +20,10 @@ from twisted.internet.interfaces import IReactorFromThreads
 from twisted.logger import Logger
 from twisted.python import usage
 
-from pepsi import __version__
 from pepsi.config.load import Config, load, locate
 from pepsi.errors import EX_ERROR, PepsiError
-from pepsi.tap.log import LEVELS, begin_logging
+from pepsi.tap.log import begin_logging
+from pepsi.tools import common
 
 EX_OK = 0
 
@@ -87,15 +87,10 @@ Build = Callable[[Config, Ending], IService]
 
 
 def parser(prog: str, description: str, examples: str) -> argparse.ArgumentParser:
-    """Return an argument parser with the options that every program has. Subcommands are the caller's to add."""
-    made = argparse.ArgumentParser(
-        prog=prog, description=description, epilog=examples, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    made.add_argument("-c", "--config", metavar="FILE", help="the configuration file (default: see pepsi.conf(5))")
-    made.add_argument("-L", "--level", choices=LEVELS, default="info", help="log from this level upwards (%(default)s)")
-    made.add_argument("-v", "--verbose", action="store_true", help="the same as -L debug")
+    """Return an argument parser with the options that every service has. Subcommands are the caller's to add."""
+    made = common.parser(prog, description, examples)
+    made.add_argument("-v", "--verbose", action="store_true", help="log what the libraries have to say, too")
     made.add_argument("--log-json", action="store_true", help="log one JSON object a line")
-    made.add_argument("-V", "--version", action="version", version=f"{prog} {__version__}")
     return made
 
 
@@ -118,10 +113,9 @@ def keep_time() -> None:
 
 def serve(arguments: argparse.Namespace, prog: str, build: Build) -> int:
     """Run the service until a signal or its Ending, and return the exit status. *arguments* are of ``parser``."""
-    level = "debug" if arguments.verbose else arguments.level
-    begin_logging(sys.stderr, level=level, as_json=arguments.log_json)
+    begin_logging(sys.stderr, level=arguments.log, libraries=arguments.verbose, as_json=arguments.log_json)
     keep_time()
-    ending = Ending(trace=level == "debug")
+    ending = Ending(trace=arguments.log == "debug")
     try:
         service = build(read_config(arguments.config), ending)
         service.privilegedStartService()  # type: ignore[no-untyped-call]

@@ -20,7 +20,6 @@ from pepsi.tap.database import add_database
 
 PROG = "pepsi-dispatch"
 EXAMPLES = """\
-examples:
   pepsi-dispatch serve                              run with the configuration found by the usual search
   pepsi-dispatch -c /etc/pepsi/pepsi.conf serve     run with this one
   pepsi-dispatch -L debug -c pepsi.conf serve       log each step of each message

@@ -39,7 +39,6 @@ from pepsi.tap.database import add_database
 
 PROG = "pepsi-ingress"
 EXAMPLES = """\
-examples:
   pepsi-ingress serve                                take mail with the configuration found by the usual search
   pepsi-ingress -c /etc/pepsi/pepsi.conf serve       take mail with this one
   pepsi-ingress -c pepsi.conf passwd alice           ask for a password, and let alice log in with it

@@ -9,14 +9,16 @@ import json
 import math
 import re
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import Any, TextIO
 
 from twisted.logger import (
     FilteringLogObserver,
+    ILogFilterPredicate,
     ILogObserver,
     LogEvent,
     LogLevel,
     LogLevelFilterPredicate,
+    PredicateResult,
     formatEvent,
     globalLogBeginner,
 )
@@ -26,7 +28,6 @@ from zope.interface import implementer
 
 from pepsi.model.text import storable
 
-LEVELS = ("debug", "info", "warn", "error", "critical")
 LINE_LIMIT = 8192
 """Characters of one event's text that are written, its traceback not counted."""
 
@@ -72,10 +73,24 @@ class StreamObserver:
             self._stream.flush()
 
 
-def begin_logging(stream: TextIO, *, level: str = "info", as_json: bool = False) -> None:
-    """Send everything from *level* upwards to *stream*, from now on and for the rest of the process."""
+@implementer(ILogFilterPredicate)
+class OursOrGrave:
+    """Lets through what Pepsi says, and of others what is a warning or worse."""
+
+    def __call__(self, event: LogEvent) -> Any:
+        level = event.get("log_level")
+        ours = str(event.get("log_namespace", "")).startswith("pepsi")
+        return PredicateResult.maybe if ours or (level is not None and level >= LogLevel.warn) else PredicateResult.no
+
+
+def begin_logging(stream: TextIO, *, level: str = "info", libraries: bool = False, as_json: bool = False) -> None:
+    """Send everything from *level* upwards to *stream*, from now on and for the rest of the process.
+
+    Without *libraries*, what others than Pepsi say is passed on from warnings upwards only.
+    """
     threshold = LogLevelFilterPredicate(LogLevel.levelWithName(level))
-    observer = FilteringLogObserver(StreamObserver(stream, as_json=as_json), [threshold])
+    predicates: list[ILogFilterPredicate] = [threshold] if libraries else [OursOrGrave(), threshold]
+    observer = FilteringLogObserver(StreamObserver(stream, as_json=as_json), predicates)
     globalLogBeginner.beginLoggingTo([observer], redirectStandardIO=False)
 
 

@@ -14,7 +14,7 @@ from pepsi.db.faults import Fault, fault_of
 from pepsi.errors import EX_ERROR, EX_TEMPFAIL, EX_UNAVAILABLE, PepsiError
 
 EX_OK = 0
-LEVELS = ("debug", "info", "warn", "error")
+LEVELS = ("debug", "info", "warn", "error", "critical")
 
 _INTERRUPTED = 130
 _MENDS = {
@@ -34,7 +34,7 @@ def parser(prog: str, description: str, examples: str) -> argparse.ArgumentParse
         allow_abbrev=False,
     )
     made.add_argument("-c", "--config", metavar="FILE", help="the configuration file (default: see pepsi.conf(5))")
-    made.add_argument("-L", "--level", choices=LEVELS, default="info", help="say what is of this level (%(default)s)")
+    made.add_argument("-L", "--log", choices=LEVELS, default="info", help="log from this level upwards (%(default)s)")
     made.add_argument("-V", "--version", action="version", version=f"{prog} {__version__}")
     return made
 
