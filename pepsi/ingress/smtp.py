@@ -148,10 +148,10 @@ class SmtpSession(Protocol):
             return
         self._pumping = True
         try:
-            while len(self._inbox) and not (self._busy or self._over or self._outlet.choked):
+            while not (self._busy or self._over or self._outlet.choked):
                 if not (self._read_line() if self._intake is None else self._read_data(self._intake)):
+                    self._rest()
                     break
-            self._rest()
         except Exception:  # noqa: BLE001 - whatever broke, the client is told to come again, and the log has it.
             self.log.failure("{peer}: the session cannot go on", peer=self._peer)
             if self._over:
@@ -161,14 +161,14 @@ class SmtpSession(Protocol):
         finally:
             self._pumping = False
         self._flush()
-        waits = bool(len(self._inbox)) and (self._busy or self._outlet.choked) and not self._over
+        waits = (self._busy or self._outlet.choked) and not self._over and len(self._inbox) > 0
         if waits != self._paused and not self._half_closed:
             self._paused = waits
             (self.transport.pauseProducing if waits else self.transport.resumeProducing)()
 
     def _rest(self) -> None:
-        """Everything was looked at that can be: end the session if nothing is expected of it any more."""
-        if self._over or self._busy or self._outlet.choked:
+        """All that came was looked at: end the session if nothing more is expected of it."""
+        if self._over:
             return
         if self._half_closed:
             self._close(lingering=False)
@@ -196,7 +196,10 @@ class SmtpSession(Protocol):
 
     def _read_data(self, intake: Intake) -> bool:
         """Take what has come of a message. Returns whether that was the end of it."""
-        rest = intake.feed(self._inbox.take_all())
+        data = self._inbox.take_all()
+        if not data:
+            return False
+        rest = intake.feed(data)
         if rest is None:
             left = self._message_due - self._door.reactor.seconds()
             self._deadline.set(max(0.0, min(self._door.options.data_timeout, left)))
