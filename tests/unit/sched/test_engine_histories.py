@@ -1,49 +1,74 @@
-"""Whatever happens in whatever order: no id is lost, none is in two places, and in the end all mail has moved."""
+"""Whatever happens in whatever order: no id is lost, none is in two places, and in the end all mail has moved.
+
+``World.check`` runs after every step. ``PEPSI_HISTORIES=20`` plays twenty times as many histories.
+"""
+
+import os
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pepsi.model.row import RowStatus
-from pepsi.sched import events
-
+from pepsi.sched import commands, events
 from tests.unit.sched.world import World
 
-MOVES = st.tuples(st.integers(0, 99), st.integers(0, 7), st.integers(0, 7))
+TIMES = int(os.environ.get("PEPSI_HISTORIES", "1"))
+Move = tuple[int, int, int]
+KINDS = 104
+
+
+def moves_of(data: bytes) -> list[Move]:
+    return [(data[i] % KINDS, data[i + 1] & 7, data[i + 1] >> 3 & 7) for i in range(0, len(data) - 1, 2)]
+
+
+# Drawn as bytes: number by number, to make a history takes longer than to play it.
+HISTORIES = st.binary(min_size=120, max_size=400).map(moves_of)
+
+
+def many(examples: int) -> settings:
+    # The data are large and most of the time goes into our own code: hypothesis takes both for a mistake.
+    checks = [HealthCheck.too_slow, HealthCheck.data_too_large]
+    return settings(max_examples=examples * TIMES, deadline=None, suppress_health_check=checks)
 
 
 def move(world: World, kind: int, which: int, extra: int) -> None:
     """One step of a history: mostly the ordinary course of things, now and then a fault."""
-    numbers = sorted(world.children)
-    number = numbers[which % len(numbers)] if numbers else None
+    starting = [number for number, child in world.children.items() if child.life == "starting"]
+    busy = [number for number, child in world.children.items() if child.life == "ready" and child.line]
+    numbers = sorted(world.children, key=lambda number: (not world.children[number].doomed, number))
     match kind:
-        case k if k < 30:
-            world.deliver(which)
-        case k if k < 40:
-            world.inject("ab"[extra % 2])
+        case k if k < 12:
+            world.inject("ab"[extra % 2], count=1 + which % 3)
             world.wake()
-        case k if k < 48 and number is not None:
-            world.ready(number)
-        case k if k < 68 and number is not None:
-            world.answer(number)
-        case k if k < 72 and number is not None:
-            world.answer(number, (1, 74, 75, 255)[extra % 4])
-        case 72 if number is not None:
-            world.answer(number, commit=False)
-        case k if k < 77 and number is not None:
-            child = world.children[number]
-            code = (0, 1, 75, 78)[extra % 4]
-            world.die(number, signal=9) if child.doomed or extra > 3 else world.die(number, code=code)
-        case 77 if number is not None and not world.children[number].doomed:
-            world.reports.append(events.Garbled(number, "nonsense"))
-        case k if k < 82:
-            world.claim_fault = lambda: ("ok", "ok", "done", "undone")[extra % 4]
-        case k if k < 86:
-            world.settle_fault = lambda: ("ok", "ok", "done", "undone")[extra % 4]
-        case k if k < 88:
+        case k if k < 30 and busy:
+            world.answer(busy[which % len(busy)], count=1 + extra % 3)
+        case k if k < 50 and starting:
+            world.ready(starting[which % len(starting)])
+        case k if k < 80:
+            world.deliver(which)
+        case k if k < 82 and busy:
+            world.answer(busy[which % len(busy)], (1, 74, 75, 255)[extra % 4])
+        case 82 if busy:
+            world.answer(busy[which % len(busy)], commit=False)
+        case k if k < 86 and numbers:
+            number = numbers[which % len(numbers)]
+            signal = 9 if extra > 3 or world.children[number].doomed else None
+            world.die(number, signal=signal, code=None if signal else (0, 1, 75, 78)[extra])
+        case 86 if numbers and not world.children[numbers[-1]].doomed:
+            world.garble(numbers[-1])
+        case k if k < 90:
+            what = ("claim", "claim", "settle", "settle", "due", "running", "flush", "start")[which]
+            world.faults[what] = ["done" if extra % 2 else "undone"] * (1 + extra // 3)
+        case 90:
             world.tell(events.LockLost())
-        case k if k < 92:
+        case k if k < 94 and not world.locked:
             world.regain_lock()
-        case k if k < 96:
+        case 94:
+            world.regain_lock()
+        case k if k < 97 and world.rows:
+            ids = sorted(world.rows)
+            world.repair(ids[(which * 8 + extra) % len(ids)])
+        case k if k < 100:
             world.now += (0.01, 0.5, 3.0, 25.0)[extra % 4]
             world.tell(events.Tick())
         case _:
@@ -51,34 +76,42 @@ def move(world: World, kind: int, which: int, extra: int) -> None:
             world.tell(events.Tick())
 
 
-def play(world: World, moves: list[tuple[int, int, int]]) -> None:
+def play(moves: list[Move]) -> World:
+    world = World()
     world.start()
     for step in moves:
         move(world, *step)
+    return world
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(MOVES, min_size=40, max_size=250))
-def test_in_the_end_every_row_has_moved_and_nothing_is_left_running(moves: list[tuple[int, int, int]]) -> None:
-    world = World()
-    play(world, moves)
+def nothing_is_held(world: World) -> bool:
+    return not world.engine.holdings() and not any(row.claim is not None for row in world.rows.values())
+
+
+@many(400)
+@given(HISTORIES)
+def test_in_the_end_every_row_has_moved_and_every_slot_is_free(moves: list[Move]) -> None:
+    world = play(moves)
     world.settle_down(limit=20_000)
-    left = {workqueue_id: row for workqueue_id, row in world.rows.items() if row.status is not RowStatus.FAILED}
-    left = {workqueue_id: row for workqueue_id, row in left.items() if row.status is not RowStatus.TIMEOUT}
-    assert not left
-    assert not world.engine.holdings()
+    assert nothing_is_held(world)
+    assert all(row.status in (RowStatus.FAILED, RowStatus.TIMEOUT) for row in world.rows.values())
     assert all(times == 1 for times in world.done.values())
+    assert world.guilty <= world.struck
+    world.wait(100)
+    world.wake()
+    assert world.wanted(commands.Claim)[-1].capacities == {name: spec.capacity for name, spec in world.specs.items()}
+    world.run()
+    world.bring("a", count=20)
+    assert len(world.children) == world.specs["a"].parallelism
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(MOVES, min_size=20, max_size=150))
-def test_a_stop_at_any_moment_leaves_nothing_running(moves: list[tuple[int, int, int]]) -> None:
-    world = World()
-    play(world, moves)
-    world.engine_stops = True
+@many(200)
+@given(HISTORIES)
+def test_a_stop_at_any_moment_leaves_nothing_running(moves: list[Move]) -> None:
+    world = play(moves)
     world.tell(events.StopRequested())
     world.settle_down(limit=20_000)
     assert world.exit is not None
     assert world.exit.status == 0
-    assert not [row for row in world.rows.values() if row.status is RowStatus.RUNNING and row.claim is not None
-                and row.claim >> 40 == 7 and row.claim in {c for _, c, _ in world.engine.holdings()}]  # fmt: skip
+    assert nothing_is_held(world)
+    assert not world.children

@@ -1,15 +1,17 @@
 """A small world around the engine: a queue, workers and a database that can fail, all in plain Python.
 
 Nothing happens by itself. Commands leave reports behind, which the test delivers in any order it likes; faults are
-methods. The world keeps the books that the invariants are checked against.
+methods. The world keeps books of its own, and checks after each step what must always hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from pepsi.model.row import RowStatus
+from pepsi.model import status
+from pepsi.model.row import STRIKES, RowStatus
 from pepsi.model.stage import StageSpec
 from pepsi.model.status import Status
 from pepsi.sched import commands, events
@@ -17,10 +19,19 @@ from pepsi.sched.commands import Command
 from pepsi.sched.engine import Engine, Settings
 from pepsi.sched.events import Event, Wake
 
+EPOCH = 7
 SPECS = {
     "a": StageSpec(name="a", program="a", next_stage="b", parallelism=2, queue_limit=3, max_runtime=20.0),
     "b": StageSpec(name="b", program="b", parallelism=3, queue_limit=2, max_runtime=20.0, max_messages=5),
 }
+Key = tuple[int, int]
+"""Id and claim token."""
+C = TypeVar("C", bound=Command)
+
+
+def one_stage(name: str = "a", **values: Any) -> dict[str, StageSpec]:
+    """The specs of a pipeline of a single stage."""
+    return {name: StageSpec(name=name, program=name, **values)}
 
 
 @dataclass
@@ -30,101 +41,203 @@ class Row:
     claim: int | None = None
     strikes: int = 0
     due: float | None = None
+    state: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
 class Child:
+    """A worker process. *line* is what it has not answered, *unheard* what it answered and nobody has read."""
+
     stage: str
     life: str = "starting"
     line: list[int] = field(default_factory=list)
+    unheard: list[int] = field(default_factory=list)
+    head_since: float = 0.0
+    heard_ready: bool = False
+    heard_answer: bool = False
     doomed: bool = False
     asked: bool = False
+    garbled: bool = False
+
+    @property
+    def head(self) -> list[int]:
+        """What the dispatcher takes for the head of the line, as far as it has read: one id or none."""
+        return (self.unheard + self.line)[:1]
 
 
 class World:
-    def __init__(self, specs: dict[str, StageSpec] | None = None, **settings: float) -> None:
+    def __init__(self, specs: dict[str, StageSpec] | None = None, **settings: Any) -> None:
         self.now = 1000.0
         self.specs = SPECS if specs is None else specs
-        self.engine = Engine(Settings(**settings), self.specs, epoch=7, now=self.now, chance=lambda: 0.5)  # type: ignore[arg-type]
+        self.engine = Engine(Settings(**settings), self.specs, epoch=EPOCH, now=self.now, chance=lambda: 0.5)
         self.rows: dict[int, Row] = {}
         self.children: dict[int, Child] = {}
+        self.graves: dict[int, Child] = {}
+        """Children that have died, and the engine does not know it yet."""
         self.reports: list[Event] = []
-        self.notes: list[commands.Note] = []
+        self.log: list[Command] = []
         self.exit: commands.Exit | None = None
         self.done: dict[int, int] = {}
-        self.executions: dict[int, int] = {}
         self.last_id = 0
-        self.claim_fault: Callable[[], str] = lambda: "ok"
-        self.settle_fault: Callable[[], str] = lambda: "ok"
-        self.flushed: list[commands.Flush] = []
+        self.locked = False
+        self.stopping = False
+        self.outage = False
+        """Whether the database is away."""
+        self.faults: dict[str, list[str]] = {}
+        """What becomes of the next statements of a kind: done, but nobody hears of it; or undone."""
+        self.suspects: set[int] = set()
+        """Ids that gave a reason to be struck."""
+        self.guilty: set[Key] = set()
+        """Claims that must be struck: their worker crashed with them at its head."""
+        self.struck: set[Key] = set()
+        self.excused: set[Key] = set()
+        """Claims whose row may run although nobody holds them: the engine cannot know, or was lied to."""
+        self._unknown: set[int] = set()
 
     # the engine
 
     def tell(self, *happened: Event) -> list[Command]:
+        for event in happened:
+            self._note(event)
         out = self.engine.handle(happened, self.now)
+        self.log += out
         for command in out:
             self.obey(command)
         self.check()
         return out
 
+    def wanted(self, kind: type[C]) -> list[C]:
+        """All commands of one kind that the engine has given so far."""
+        return [command for command in self.log if isinstance(command, kind)]
+
+    @property
+    def notes(self) -> list[str]:
+        """What the engine had to say, filled in."""
+        return [note.text.format(**note.facts) for note in self.wanted(commands.Note)]
+
+    @property
+    def flushed(self) -> list[commands.Flush]:
+        return self.wanted(commands.Flush)
+
     def obey(self, command: Command) -> None:
         match command:
             case commands.Claim(token=token, capacities=capacities):
+                assert self.locked, "claims without the lock"
+                assert not self.stopping, "claims after the stop"
+                for stage, capacity in capacities.items():
+                    assert 0 < capacity <= self.specs[stage].capacity - self.in_flight(stage)
                 self.claim(token, dict(capacities))
             case commands.Start(worker=number, stage=stage):
-                self.children[number] = Child(stage)
+                assert self.locked and not self.stopping, "starts a worker that it must not feed"
+                if self.fault("start") == "ok":
+                    self.children[number] = Child(stage)
+                else:
+                    self.graves[number] = Child(stage)
+                    self.reports.append(events.WorkerNotStarted(number, "no such program"))
             case commands.Hand(number, ids):
-                self.child(number).line += ids
+                assert self.locked and not self.stopping, "hands out without the lock"
+                child = self.child(number)
+                assert not child.asked and not child.doomed, "hands to a worker that is to go"
+                if not child.head:
+                    child.head_since = self.now
+                child.line += ids
             case commands.Retire(number):
                 assert not self.child(number).line
                 self.child(number).asked = True
             case commands.Stop(number):
                 self.child(number).asked = True
             case commands.Kill(number):
-                self.child(number).doomed = True
+                child = self.child(number)
+                assert not child.doomed, "kills twice"
+                child.doomed = True
+                if child.heard_ready and self.now >= child.head_since + self.specs[child.stage].max_runtime:
+                    self.suspects.update(child.head)
             case commands.Settle(writes):
                 self.settle(writes)
             case commands.AskDue():
                 dues = [row.due for row in self.rows.values() if row.due is not None]
-                self.reports.append(events.DueIn(min(dues) - self.now if dues else None))
+                answer = events.DueIn(min(dues) - self.now if dues else None)
+                self.reports.append(answer if self.fault("due") == "ok" else events.DueFailed())
             case commands.FlipDue(limit):
                 due = [row for row in self.rows.values() if row.due is not None and row.due <= self.now][:limit]
-                for row in due:
+                for row in due if not self.outage else ():
                     row.status, row.due = RowStatus.PENDING, None
-                self.reports.append(events.Flipped(len(due)))
+                self.reports.append(events.Flipped(len(due)) if self.fault("due") == "ok" else events.DueFailed())
             case commands.AskRunning():
-                self.reports.append(
-                    events.RunningRows(
-                        tuple(
-                            events.RunningRow(workqueue_id=i, claim=r.claim, stage=r.stage, strikes=r.strikes)
-                            for i, r in self.rows.items()
-                            if r.claim is not None
-                        )
-                    )
-                )
+                asked = any(isinstance(report, events.RunningRows) for report in self.reports)
+                if self.fault("running") == "ok" and not asked:
+                    self.reports.append(events.RunningRows(tuple(self.running())))
             case commands.Flush():
-                self.flushed.append(command)
-                self.reports.append(events.Flushed())
+                self.reports.append(events.Flushed() if self.fault("flush") == "ok" else events.FlushFailed())
             case commands.Note():
                 command.text.format(**command.facts)
-                self.notes.append(command)
             case commands.Exit():
                 assert self.exit is None
                 self.exit = command
 
     def child(self, number: int) -> Child:
-        """A worker that has died but not been reported is still spoken to; nothing comes of it."""
-        return self.children.get(number) or Child("dead")
+        """A worker that has died, or never lived, is spoken to until the engine knows; nothing comes of it."""
+        return self.children[number] if number in self.children else self.graves[number]
+
+    def fault(self, what: str) -> str:
+        """What becomes of this one statement: ok, done or undone."""
+        if self.outage:
+            return "undone"
+        return self.faults[what].pop(0) if self.faults.get(what) else "ok"
+
+    def in_flight(self, stage: str) -> int:
+        return sum(held_stage == stage for _, _, held_stage in self.engine.holdings())
+
+    def _note(self, event: Event) -> None:
+        """Keep in mind what the engine learns by *event*."""
+        match event:
+            case events.LockHeld():
+                self.locked = True
+            case events.LockLost() | events.Fenced():
+                self.locked = False
+            case events.StopRequested():
+                self.stopping = True
+            case events.WorkerReady(number):
+                self.child(number).heard_ready = True
+                self.child(number).head_since = self.now
+            case events.Answered(number, statuses):
+                child = self.child(number)
+                if not child.doomed:
+                    del child.unheard[: len(statuses)]
+                    child.head_since, child.heard_answer = self.now, True
+            case events.Garbled(number):
+                if self.child(number).heard_ready:
+                    self.suspects.update(self.child(number).head)
+            case events.WorkerNotStarted(number):
+                del self.graves[number]
+            case events.WorkerGone(worker=number, code=code):
+                self._gone(self.graves.pop(number), code)
+
+    def _gone(self, child: Child, code: int | None) -> None:
+        never_worked = not child.heard_ready or (code == status.BAD_CONFIG and not child.heard_answer)
+        if child.head and not (child.asked or child.doomed or never_worked):
+            self.suspects.update(child.head)
+            self.guilty.add(next(held[:2] for held in self.engine.holdings() if held[0] == child.head[0]))
 
     # the database
 
-    def inject(self, stage: str = "a") -> int:
-        self.last_id += 1
-        self.rows[self.last_id] = Row(stage)
+    def inject(self, stage: str = "a", count: int = 1) -> int:
+        """Put messages in, without a word to the engine; return the id of the last."""
+        for _ in range(count):
+            self.last_id += 1
+            self.rows[self.last_id] = Row(stage)
         return self.last_id
 
+    def running(self) -> Iterable[events.RunningRow]:
+        for workqueue_id, row in self.rows.items():
+            # Nobody looks between a claim that was lost on its way back and the next LockHeld.
+            if row.claim is not None and row.claim not in self._unknown:
+                yield events.RunningRow(
+                    workqueue_id=workqueue_id, claim=row.claim, stage=row.stage, strikes=row.strikes
+                )
+
     def claim(self, token: int, capacities: dict[str, int]) -> None:
-        fault = self.claim_fault()
+        fault = self.fault("claim")
         got = []
         if fault != "undone":
             for workqueue_id, row in sorted(self.rows.items()):
@@ -135,24 +248,37 @@ class World:
         if fault == "ok":
             self.reports.append(events.Claimed(token=token, rows=tuple(got)))
         else:
+            self._unknown.add(token)
             self.reports += [events.ClaimFailed(), events.LockLost()]
 
     def settle(self, writes: Iterable[commands.Settlement]) -> None:
-        fault = self.settle_fault()
-        if fault != "undone":
-            for write in writes:
-                row = self.rows.get(write.workqueue_id)
-                if row is not None and row.claim == write.claim:
-                    row.status, row.claim = write.status, None
-                    row.due = None if write.delay is None else self.now + write.delay
-                    row.strikes = int(write.patch.get("strikes", row.strikes))
+        fault = self.fault("settle")
+        for write in writes:
+            key = write.workqueue_id, write.claim
+            if STRIKES in write.patch and key not in self.struck:
+                assert write.workqueue_id in self.suspects, f"{write.workqueue_id} is struck for nothing"
+                self.suspects.discard(write.workqueue_id)
+                self.struck.add(key)
+            row = self.rows.get(write.workqueue_id)
+            if fault != "undone" and row is not None and row.claim == write.claim:
+                row.status, row.claim = write.status, None
+                row.due = None if write.delay is None else self.now + write.delay
+                row.strikes = int(write.patch.get(STRIKES, row.strikes))
+                row.state |= write.patch
         self.reports.append(events.Settled() if fault == "ok" else events.SettleFailed("no database"))
 
+    def repair(self, workqueue_id: int) -> None:
+        """What an operator does who takes a running row for stuck."""
+        row = self.rows[workqueue_id]
+        if row.status is RowStatus.RUNNING:
+            row.status, row.claim = RowStatus.PENDING, None
+
     def regain_lock(self) -> None:
-        """What leadership does after a reconnect: the loss, and the claim that was lost with it, are known by then."""
-        for report in [r for r in self.reports if isinstance(r, events.ClaimFailed | events.Claimed | events.LockLost)]:
-            self.reports.remove(report)
-            self.tell(report)
+        """What leadership does after a reconnect. What was under way when the lock was lost is known by then."""
+        early = events.ClaimFailed | events.Claimed | events.LockLost | events.Settled | events.Answered
+        while known := [report for report in self.reports if isinstance(report, early)]:
+            self.reports.remove(known[0])
+            self.tell(known[0])
         held = self.engine.holdings()
         for workqueue_id, token, stage in held:
             row = self.rows.get(workqueue_id)
@@ -162,39 +288,64 @@ class World:
         for workqueue_id, row in self.rows.items():
             if row.claim is not None and (workqueue_id, row.claim) not in keys:
                 row.status, row.claim = RowStatus.PENDING, None
+        self.excused &= keys
+        self._unknown.clear()
         self.tell(events.LockHeld())
 
     # the workers
 
     def ready(self, number: int) -> None:
         child = self.children[number]
-        if child.life == "starting":
+        if child.life == "starting" and not child.garbled:
             child.life = "ready"
             self.reports.append(events.WorkerReady(number))
 
-    def answer(self, number: int, code: int = 0, *, commit: bool = True) -> None:
-        """The worker does the oldest id of its line and answers it."""
+    def answer(self, number: int, code: int = 0, *, count: int = 1, commit: bool = True) -> None:
+        """The worker does the oldest ids of its line and answers them at once."""
         child = self.children[number]
-        if child.life != "ready" or not child.line:
+        ids = child.line[:count]
+        if child.life != "ready" or child.garbled or not ids:
             return
-        workqueue_id = child.line.pop(0)
-        self.executions[workqueue_id] = self.executions.get(workqueue_id, 0) + 1
+        del child.line[: len(ids)]
+        child.unheard += ids
+        for workqueue_id in ids if code == 0 else ():
+            self._work(workqueue_id, child.stage, commit)
+        self.reports.append(events.Answered(number, (Status(code=code),) * len(ids)))
+
+    def _work(self, workqueue_id: int, stage: str, commit: bool) -> None:
         row = self.rows.get(workqueue_id)
-        if code == 0 and commit and row is not None and row.claim is not None:
-            row.claim = None
-            following = self.specs[row.stage].next_stage
-            if following is None:
-                del self.rows[workqueue_id]
-                self.done[workqueue_id] = self.done.get(workqueue_id, 0) + 1
-            else:
-                row.stage, row.status, row.strikes = following, RowStatus.PENDING, 0
-        self.reports.append(events.Answered(number, (Status(code=code),)))
+        if row is None or row.claim is None or row.stage != stage:
+            return
+        if not commit:
+            self.excused.add((workqueue_id, row.claim))
+            self.suspects.add(workqueue_id)
+            return
+        row.claim = None
+        following = self.specs[stage].next_stage
+        if following is None:
+            del self.rows[workqueue_id]
+            self.done[workqueue_id] = self.done.get(workqueue_id, 0) + 1
+        else:
+            row.stage, row.status, row.strikes = following, RowStatus.PENDING, 0
+
+    def garble(self, number: int) -> None:
+        """The worker writes nonsense; from then on nobody listens to it."""
+        self.children[number].garbled = True
+        self.reports.append(events.Garbled(number, "nonsense"))
 
     def die(self, number: int, *, code: int | None = None, signal: int | None = None) -> None:
-        del self.children[number]
+        self.graves[number] = self.children.pop(number)
         self.reports.append(events.WorkerGone(worker=number, code=code, signal=signal))
 
     # what happens by itself when nobody interferes
+
+    def start(self) -> None:
+        """The lock is held, and the first claim has brought nothing."""
+        self.tell(events.LockHeld())
+        self.run()
+
+    def wake(self) -> None:
+        self.tell(events.Woken(Wake.NOTIFIED))
 
     def deliver(self, which: int = 0) -> None:
         if self.reports:
@@ -206,9 +357,39 @@ class World:
             self.reports.remove(report)
             self.tell(report)
 
+    def run(self) -> None:
+        """Deliver every report, and those that follow from it. No time passes."""
+        while self.reports:
+            self.deliver()
+
+    def bring(self, stage: str = "a", count: int = 1) -> int:
+        """Put messages in and let them be claimed and handed out; return the id of the last."""
+        last = self.inject(stage, count)
+        self.wake()
+        self.run()
+        return last
+
+    def employ(self, stage: str = "a", count: int = 1) -> int:
+        """Bring messages to a new worker that is ready; return the worker's number."""
+        before = set(self.children)
+        self.bring(stage, count)
+        (number,) = set(self.children) - before
+        self.ready(number)
+        self.run()
+        return number
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, ticking when the engine asks for it, and deliver what comes of it."""
+        until = self.now + seconds
+        while self.now < until:
+            self.now = min(until, max(self.now, self.engine.next_wake(self.now)))
+            self.tell(events.Tick())
+            self.run()
+
     def settle_down(self, limit: int = 5000) -> None:
         """Mend every fault, and let things take their course until nothing is left to do."""
-        self.claim_fault = self.settle_fault = lambda: "ok"
+        self.outage = False
+        self.faults.clear()
         self.regain_lock()
         for _ in range(limit):
             if self.reports:
@@ -216,8 +397,8 @@ class World:
                 continue
             busy = False
             for number, child in list(self.children.items()):
-                if child.doomed or (child.asked and not child.line) or (child.asked and self.engine_stops):
-                    self.die(number, code=0, signal=None)
+                if child.doomed or child.garbled or (child.asked and (self.stopping or not child.line)):
+                    self.die(number, code=0)
                 elif child.life == "starting":
                     self.ready(number)
                 elif child.line:
@@ -233,33 +414,43 @@ class World:
             self.tell(events.Tick())
         raise AssertionError("the world does not come to rest")
 
-    engine_stops = False
-
     @property
     def restless(self) -> bool:
-        return bool(self.reports or self.children) or any(
-            row.status in (RowStatus.PENDING, RowStatus.RUNNING) or row.due is not None for row in self.rows.values()
+        return (
+            self.stopping
+            or bool(self.reports or self.children)
+            or any(
+                row.status in (RowStatus.PENDING, RowStatus.RUNNING) or row.due is not None
+                for row in self.rows.values()
+            )
         )
-
-    def start(self) -> None:
-        self.tell(events.LockHeld())
-
-    def wake(self) -> None:
-        self.tell(events.Woken(Wake.NOTIFIED))
 
     # what must always hold
 
     def check(self) -> None:
-        at_work: list[int] = [workqueue_id for child in self.children.values() for workqueue_id in child.line]
+        at_work = [workqueue_id for child in self.children.values() for workqueue_id in child.line]
         assert len(at_work) == len(set(at_work)), f"in two places: {sorted(at_work)}"
-        held = {}
+        held: dict[Key, str] = {}
         for workqueue_id, token, stage in self.engine.holdings():
             assert (workqueue_id, token) not in held
             held[workqueue_id, token] = stage
         for stage, spec in self.specs.items():
-            in_flight = sum(s == stage for s in held.values())
+            in_flight = sum(held_stage == stage for held_stage in held.values())
             assert in_flight <= spec.capacity, f"{in_flight} in flight at {stage}"
             alive = sum(child.stage == stage for child in self.children.values())
             assert alive <= spec.parallelism, f"{alive} workers of {stage}"
         for child in self.children.values():
             assert len(child.line) <= self.specs[child.stage].queue_limit
+        self._check_that_no_row_is_lost(held)
+
+    def _check_that_no_row_is_lost(self, held: dict[Key, str]) -> None:
+        under_way = {
+            (row.workqueue_id, report.token)
+            for report in self.reports
+            if isinstance(report, events.Claimed)
+            for row in report.rows
+        }
+        for workqueue_id, row in self.rows.items():
+            if row.claim is not None and row.claim not in self._unknown:
+                key = workqueue_id, row.claim
+                assert key in held or key in under_way or key in self.excused, f"{workqueue_id} is lost"

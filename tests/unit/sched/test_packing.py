@@ -1,0 +1,73 @@
+"""Where the next id goes: onto the fewest workers, but not behind slow mail while another worker may be started."""
+
+import pytest
+
+from pepsi.sched.held import Held
+from pepsi.sched.packing import BEARABLE, Elsewhere, choose
+from pepsi.sched.worker import Life, Worker
+
+FAST, SLOW = 0.001, 1.0
+"""Seconds that a message takes."""
+
+
+def worker(number: int, line: int = 0, life: Life = Life.READY, quota: int = 100) -> Worker:
+    made = Worker(number, "a", since=0.0, quota=quota, life=life)
+    made.line.extend(Held(number * 100 + n, 1, "a", strikes=0, since=0.0) for n in range(line))
+    return made
+
+
+def choice(*workers: Worker, average: float = FAST, may_start: bool = True) -> int | Elsewhere:
+    chosen = choose(workers, queue_limit=4, average=average, may_start=may_start)
+    return chosen.number if isinstance(chosen, Worker) else chosen
+
+
+def test_the_first_id_of_a_stage_starts_its_first_worker() -> None:
+    assert choice() is Elsewhere.START
+
+
+def test_the_fullest_ready_worker_is_filled_first_so_that_a_surplus_goes_cold() -> None:
+    assert choice(worker(1, 0), worker(2, 3), worker(3, 1)) == 2
+
+
+def test_of_equally_full_workers_the_oldest_is_filled() -> None:
+    assert choice(worker(2, 1), worker(1, 1)) == 1
+
+
+def test_a_free_slot_is_filled_before_a_worker_is_started() -> None:
+    assert choice(worker(1, 3)) == 1
+    assert choice(worker(1, 4)) is Elsewhere.START
+
+
+def test_nothing_waits_behind_slow_mail_while_a_worker_may_be_started() -> None:
+    assert choice(worker(1, 1), average=SLOW) is Elsewhere.START
+    assert choice(worker(1, 0), average=SLOW) == 1
+
+
+def test_work_ahead_is_bearable_below_a_twentieth_of_a_second() -> None:
+    assert choice(worker(1, 2), average=BEARABLE / 2 - 0.001) == 1
+    assert choice(worker(1, 2), average=BEARABLE / 2) is Elsewhere.START
+
+
+def test_when_no_worker_may_be_started_the_least_loaded_one_takes_even_slow_mail() -> None:
+    assert choice(worker(1, 3), worker(2, 1), worker(3, 2), average=SLOW, may_start=False) == 2
+
+
+def test_a_starting_worker_gets_ids_when_no_ready_one_has_room() -> None:
+    starting = worker(2, 1, Life.STARTING)
+    assert choice(worker(1, 0), starting) == 1
+    assert choice(worker(1, 4), starting) == 2
+
+
+@pytest.mark.parametrize("life", [Life.RETIRING, Life.STOPPING, Life.KILLED])
+def test_who_is_to_go_gets_nothing(life: Life) -> None:
+    assert choice(worker(1, 0, life)) is Elsewhere.START
+    assert choice(worker(1, 0, life), may_start=False) is Elsewhere.FULL
+
+
+def test_who_has_done_its_share_gets_nothing() -> None:
+    assert choice(worker(1, 2, quota=0), may_start=False) is Elsewhere.FULL
+    assert choice(worker(1, 2, quota=1), may_start=False) == 1
+
+
+def test_full_is_full() -> None:
+    assert choice(worker(1, 4), worker(2, 4, Life.STARTING), may_start=False) is Elsewhere.FULL
