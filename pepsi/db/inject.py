@@ -11,7 +11,7 @@ from pepsi.model.text import storable
 
 
 def insert(arrivals: Sequence[Arrival], stage: str) -> Statement:
-    """Return the statement that puts *arrivals* in at *stage*, all or none, and wakes the dispatcher once.
+    """Return the statement that puts one or more *arrivals* in at *stage*, all or none, and wakes the dispatcher once.
 
     It returns their workqueue ids, one a row, in the order of *arrivals*.
     """

@@ -12,8 +12,8 @@ from pepsi.errors import DatabaseError
 
 LOOK = 1.0
 """Seconds between two looks at a server that is well."""
-LONGEST = 60.0
-"""Seconds at most between two tries to start one that is not."""
+LONGEST = 10.0
+"""Seconds at most between two looks at one that is not."""
 
 _STOP_LOOK = 0.05
 _STOP_PATIENCE = 30.0

@@ -3,10 +3,11 @@
 import json
 from typing import Any
 
+from pepsi.model import claim
 from tests.support_database import Database
 
 EPOCH = 7
-TOKEN = EPOCH << 40 | 1
+TOKEN = claim.pack(EPOCH, 1)
 
 
 class Queue:

@@ -7,6 +7,8 @@ from typing import Any
 import psycopg2
 import pytest
 
+from pepsi.db import sync
+from pepsi.db.statement import Statement
 from pepsi.model.row import CLEARED_BY_ADVANCE
 from tests.db.queue import EPOCH, TOKEN, Queue
 
@@ -267,3 +269,29 @@ def test_every_function_has_its_search_path_fixed(queue: Queue) -> None:
         "AND NOT 'search_path=pg_catalog, pepsi' = ANY (coalesce(proconfig, '{}')))"
     )
     assert loose == []
+
+
+def test_a_plan_made_while_the_queue_was_empty_still_reads_single_rows_when_it_is_full(queue: Queue) -> None:
+    calls = [*OUTCOMES, "workqueue_load(%(id)s, 7)", "workqueue_resume(%(id)s)"]
+    queue.database.connect()
+    session = queue.database.connect()
+
+    def work(number: int, call: str) -> None:
+        sync.run(session, Statement(f"SELECT pepsi.{call}", {"id": number, "claim": TOKEN}))
+
+    for call in calls:
+        work(queue.running(), call)
+    queue.database.rows("DELETE FROM pepsi.workqueue")
+    number = queue.add()
+    queue.database.rows(
+        "INSERT INTO pepsi.workqueue (body_id, size, stage, mail_from, recipients) "
+        "SELECT body_id, size, stage, mail_from, recipients FROM pepsi.workqueue, generate_series(1, 3000) "
+        "WHERE workqueue_id = %(number)s",
+        number=number,
+    )
+    sync.run(session, Statement("BEGIN"))
+    for call in calls:
+        work(queue.running(), call)
+    read = "SELECT relname, seq_tup_read FROM pg_stat_xact_user_tables WHERE seq_tup_read > 0"
+    assert sync.run(session, Statement(read)) == []
+    sync.run(session, Statement("COMMIT"))

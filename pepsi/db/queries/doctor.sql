@@ -11,7 +11,8 @@ SELECT current_setting('server_version_num')::int AS version,
         FROM pg_roles r, pg_database d
         WHERE r.rolname = current_user AND d.datname = current_database()) AS connection_limit,
        (SELECT count(*) FROM pg_stat_activity
-        WHERE backend_type = 'client backend' AND coalesce(application_name, '') NOT LIKE 'pepsi%%')::int AS others,
+        WHERE backend_type = 'client backend'
+          AND NOT (datname = current_database() AND coalesce(application_name, '') LIKE 'pepsi%%'))::int AS others,
        current_setting('autovacuum')::boolean AND current_setting('track_counts')::boolean AS autovacuum,
        current_setting('fsync')::boolean AS fsync,
        current_setting('full_page_writes')::boolean AS full_page_writes;
