@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
 @contextlib.contextmanager
 def _opened(arguments: argparse.Namespace) -> Iterator[Connection]:
     config = load_base(locate(arguments.config, os.environ))
-    with server(config, reporter(PROG, arguments.level)) as dsn, connected(dsn, config, PROG) as connection:
+    with server(config, reporter(PROG, arguments.log)) as dsn, connected(dsn, config, PROG) as connection:
         yield connection
 
 
@@ -135,7 +135,7 @@ def _drop(arguments: argparse.Namespace) -> int:
 
 def _create(arguments: argparse.Namespace) -> int:
     config = load_base(locate(arguments.config, os.environ))
-    with server(config, reporter(PROG, arguments.level)) as dsn:
+    with server(config, reporter(PROG, arguments.log)) as dsn:
         name = parse_dsn(dsn).get("dbname")
         if name is None:
             raise SetupFailed("[pepsi-postgres] DSN names no database: add dbname=pepsi to it")
@@ -154,7 +154,7 @@ def _create(arguments: argparse.Namespace) -> int:
 def _doctor(arguments: argparse.Namespace) -> int:
     path = locate(arguments.config, os.environ)
     base = load_base(path)
-    with server(base, reporter(PROG, arguments.level)) as dsn:
+    with server(base, reporter(PROG, arguments.log)) as dsn:
         try:
             with connected(dsn, base, PROG) as connection:
                 facts = gather(connection)
