@@ -106,10 +106,12 @@ def test_the_dispatcher_may_do_all_that_its_statements_do(roles: Queue) -> None:
 
 
 def test_the_dispatcher_may_end_the_sessions_of_workers(roles: Queue) -> None:
-    worker, dispatcher = acting(roles, STAGE), acting(roles, DISPATCH)
-    member = "SELECT pg_has_role('pepsi_dispatch', 'pepsi_stage', 'USAGE')"
-    assert sync.run(dispatcher, Statement(member)) == [(True,)]
-    assert worker.info.backend_pid != dispatcher.info.backend_pid
+    worker = roles.database.connect(dsn=f"{roles.database.dsn} user={STAGE}")
+    dispatcher = roles.database.connect(dsn=f"{roles.database.dsn} user={DISPATCH}")
+    end = Statement("SELECT pg_terminate_backend(%(pid)s)", {"pid": worker.info.backend_pid})
+    assert sync.run(dispatcher, end) == [(True,)]
+    with pytest.raises(psycopg2.OperationalError):
+        sync.run(worker, Statement("SELECT 1"))
 
 
 def test_an_operator_changes_all_but_the_record_of_the_schema(roles: Queue) -> None:

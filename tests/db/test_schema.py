@@ -11,7 +11,6 @@ import pytest
 from pepsi.db import leadership, schema
 from pepsi.db.schema import SQL, SqlFile, Verdict
 from pepsi.db.session import DISPATCHER_LOCK, SETUP_LOCK
-from pepsi.db.statement import Statement
 from pepsi.errors import EX_CONFIG, SchemaError
 from pepsi.tools.schema import SetupFailed, drop, ensure, install, state_of, upgrade
 from tests.support_database import Database, new_database
@@ -175,5 +174,3 @@ def test_the_files_hold_no_transaction_of_their_own() -> None:
 def test_a_digest_is_that_of_the_bytes_of_the_file(tmp_path: Path) -> None:
     shutil.copy(SQL / "0001_initial.sql", tmp_path)
     assert schema.shipped(tmp_path)[0].digest == schema.shipped()[0].digest
-    text = Statement("SELECT 1 % 2 = %(x)s", {"x": 1})
-    assert text.call[1] is not None
