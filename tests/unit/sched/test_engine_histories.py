@@ -67,7 +67,7 @@ def move(world: World, kind: int, which: int, extra: int) -> None:
             world.regain_lock()
         case k if k < 97 and world.rows:
             ids = sorted(world.rows)
-            world.repair(ids[(which * 8 + extra) % len(ids)])
+            world.table.repair(ids[(which * 8 + extra) % len(ids)])
         case k if k < 100:
             world.now += (0.01, 0.5, 3.0, 25.0)[extra % 4]
             world.tell(events.Tick())

@@ -6,8 +6,6 @@ methods. The world keeps books of its own, and checks after each step what must 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pepsi.model import status
@@ -18,14 +16,14 @@ from pepsi.sched import commands, events
 from pepsi.sched.commands import Command
 from pepsi.sched.engine import Engine, Settings
 from pepsi.sched.events import Event, Wake
+from tests.unit.sched.child import Child
+from tests.unit.sched.table import Key, Row, Table
 
 EPOCH = 7
 SPECS = {
     "a": StageSpec(name="a", program="a", next_stage="b", parallelism=2, queue_limit=3, max_runtime=20.0),
     "b": StageSpec(name="b", program="b", parallelism=3, queue_limit=2, max_runtime=20.0, max_messages=5),
 }
-Key = tuple[int, int]
-"""Id and claim token."""
 C = TypeVar("C", bound=Command)
 
 
@@ -34,43 +32,12 @@ def one_stage(name: str = "a", **values: Any) -> dict[str, StageSpec]:
     return {name: StageSpec(name=name, program=name, **values)}
 
 
-@dataclass
-class Row:
-    stage: str
-    status: RowStatus = RowStatus.PENDING
-    claim: int | None = None
-    strikes: int = 0
-    due: float | None = None
-    state: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass
-class Child:
-    """A worker process. *line* is what it has not answered, *unheard* what it answered and nobody has read."""
-
-    stage: str
-    life: str = "starting"
-    line: list[int] = field(default_factory=list)
-    unheard: list[int] = field(default_factory=list)
-    head_since: float = 0.0
-    heard_ready: bool = False
-    heard_answer: bool = False
-    doomed: bool = False
-    asked: bool = False
-    garbled: bool = False
-
-    @property
-    def head(self) -> list[int]:
-        """What the dispatcher takes for the head of the line, as far as it has read: one id or none."""
-        return (self.unheard + self.line)[:1]
-
-
 class World:
     def __init__(self, specs: dict[str, StageSpec] | None = None, **settings: Any) -> None:
         self.now = 1000.0
         self.specs = SPECS if specs is None else specs
         self.engine = Engine(Settings(**settings), self.specs, epoch=EPOCH, now=self.now, chance=lambda: 0.5)
-        self.rows: dict[int, Row] = {}
+        self.table = Table()
         self.children: dict[int, Child] = {}
         self.graves: dict[int, Child] = {}
         """Children that have died, and the engine does not know it yet."""
@@ -78,7 +45,6 @@ class World:
         self.log: list[Command] = []
         self.exit: commands.Exit | None = None
         self.done: dict[int, int] = {}
-        self.last_id = 0
         self.locked = False
         self.stopping = False
         self.outage = False
@@ -155,18 +121,16 @@ class World:
             case commands.Settle(writes):
                 self.settle(writes)
             case commands.AskDue():
-                dues = [row.due for row in self.rows.values() if row.due is not None]
-                answer = events.DueIn(min(dues) - self.now if dues else None)
-                self.reports.append(answer if self.fault("due") == "ok" else events.DueFailed())
+                due_in = events.DueIn(self.table.next_due(self.now))
+                self.reports.append(due_in if self.fault("due") == "ok" else events.DueFailed())
             case commands.FlipDue(limit):
-                due = [row for row in self.rows.values() if row.due is not None and row.due <= self.now][:limit]
-                for row in due if not self.outage else ():
-                    row.status, row.due = RowStatus.PENDING, None
-                self.reports.append(events.Flipped(len(due)) if self.fault("due") == "ok" else events.DueFailed())
+                fault = self.fault("due")
+                count = 0 if fault == "undone" else self.table.flip_due(limit, self.now)
+                self.reports.append(events.Flipped(count) if fault == "ok" else events.DueFailed())
             case commands.AskRunning():
                 asked = any(isinstance(report, events.RunningRows) for report in self.reports)
                 if self.fault("running") == "ok" and not asked:
-                    self.reports.append(events.RunningRows(tuple(self.running())))
+                    self.reports.append(events.RunningRows(self.running()))
             case commands.Flush():
                 self.reports.append(events.Flushed() if self.fault("flush") == "ok" else events.FlushFailed())
             case commands.Note():
@@ -221,37 +185,28 @@ class World:
 
     # the database
 
+    @property
+    def rows(self) -> dict[int, Row]:
+        return self.table.rows
+
     def inject(self, stage: str = "a", count: int = 1) -> int:
         """Put messages in, without a word to the engine; return the id of the last."""
-        for _ in range(count):
-            self.last_id += 1
-            self.rows[self.last_id] = Row(stage)
-        return self.last_id
+        return self.table.insert(stage, count)
 
-    def running(self) -> Iterable[events.RunningRow]:
-        for workqueue_id, row in self.rows.items():
-            # Nobody looks between a claim that was lost on its way back and the next LockHeld.
-            if row.claim is not None and row.claim not in self._unknown:
-                yield events.RunningRow(
-                    workqueue_id=workqueue_id, claim=row.claim, stage=row.stage, strikes=row.strikes
-                )
+    def running(self) -> tuple[events.RunningRow, ...]:
+        # Nobody looks between a claim that was lost on its way back and the next LockHeld.
+        return tuple(row for row in self.table.running() if row.claim not in self._unknown)
 
     def claim(self, token: int, capacities: dict[str, int]) -> None:
         fault = self.fault("claim")
-        got = []
-        if fault != "undone":
-            for workqueue_id, row in sorted(self.rows.items()):
-                if row.status is RowStatus.PENDING and capacities.get(row.stage, 0) > 0:
-                    capacities[row.stage] -= 1
-                    row.status, row.claim = RowStatus.RUNNING, token
-                    got.append(events.ClaimedRow(workqueue_id=workqueue_id, stage=row.stage, strikes=row.strikes))
+        rows = () if fault == "undone" else self.table.claim(token, capacities)
         if fault == "ok":
-            self.reports.append(events.Claimed(token=token, rows=tuple(got)))
+            self.reports.append(events.Claimed(token=token, rows=rows))
         else:
             self._unknown.add(token)
             self.reports += [events.ClaimFailed(), events.LockLost()]
 
-    def settle(self, writes: Iterable[commands.Settlement]) -> None:
+    def settle(self, writes: tuple[commands.Settlement, ...]) -> None:
         fault = self.fault("settle")
         for write in writes:
             key = write.workqueue_id, write.claim
@@ -259,19 +214,9 @@ class World:
                 assert write.workqueue_id in self.suspects, f"{write.workqueue_id} is struck for nothing"
                 self.suspects.discard(write.workqueue_id)
                 self.struck.add(key)
-            row = self.rows.get(write.workqueue_id)
-            if fault != "undone" and row is not None and row.claim == write.claim:
-                row.status, row.claim = write.status, None
-                row.due = None if write.delay is None else self.now + write.delay
-                row.strikes = int(write.patch.get(STRIKES, row.strikes))
-                row.state |= write.patch
+        if fault != "undone":
+            self.table.settle(writes, self.now)
         self.reports.append(events.Settled() if fault == "ok" else events.SettleFailed("no database"))
-
-    def repair(self, workqueue_id: int) -> None:
-        """What an operator does who takes a running row for stuck."""
-        row = self.rows[workqueue_id]
-        if row.status is RowStatus.RUNNING:
-            row.status, row.claim = RowStatus.PENDING, None
 
     def regain_lock(self) -> None:
         """What leadership does after a reconnect. What was under way when the lock was lost is known by then."""
@@ -279,16 +224,7 @@ class World:
         while known := [report for report in self.reports if isinstance(report, early)]:
             self.reports.remove(known[0])
             self.tell(known[0])
-        held = self.engine.holdings()
-        for workqueue_id, token, stage in held:
-            row = self.rows.get(workqueue_id)
-            if row is not None and row.status is RowStatus.PENDING and row.stage == stage:
-                row.status, row.claim = RowStatus.RUNNING, token
-        keys = {(workqueue_id, token) for workqueue_id, token, _ in held}
-        for workqueue_id, row in self.rows.items():
-            if row.claim is not None and (workqueue_id, row.claim) not in keys:
-                row.status, row.claim = RowStatus.PENDING, None
-        self.excused &= keys
+        self.excused &= self.table.reconcile(self.engine.holdings())
         self._unknown.clear()
         self.tell(events.LockHeld())
 
@@ -300,8 +236,8 @@ class World:
             child.life = "ready"
             self.reports.append(events.WorkerReady(number))
 
-    def answer(self, number: int, code: int = 0, *, count: int = 1, commit: bool = True) -> None:
-        """The worker does the oldest ids of its line and answers them at once."""
+    def answer(self, number: int, code: int = 0, *, count: int = 1, commit: bool = True, **more: Any) -> None:
+        """The worker does the oldest ids of its line and answers them at once; *more* is of the status."""
         child = self.children[number]
         ids = child.line[:count]
         if child.life != "ready" or child.garbled or not ids:
@@ -310,7 +246,7 @@ class World:
         child.unheard += ids
         for workqueue_id in ids if code == 0 else ():
             self._work(workqueue_id, child.stage, commit)
-        self.reports.append(events.Answered(number, (Status(code=code),) * len(ids)))
+        self.reports.append(events.Answered(number, (Status(code=code, **more),) * len(ids)))
 
     def _work(self, workqueue_id: int, stage: str, commit: bool) -> None:
         row = self.rows.get(workqueue_id)
@@ -320,13 +256,10 @@ class World:
             self.excused.add((workqueue_id, row.claim))
             self.suspects.add(workqueue_id)
             return
-        row.claim = None
         following = self.specs[stage].next_stage
+        self.table.advance(workqueue_id, following)
         if following is None:
-            del self.rows[workqueue_id]
             self.done[workqueue_id] = self.done.get(workqueue_id, 0) + 1
-        else:
-            row.stage, row.status, row.strikes = following, RowStatus.PENDING, 0
 
     def garble(self, number: int) -> None:
         """The worker writes nonsense; from then on nobody listens to it."""
@@ -377,6 +310,16 @@ class World:
         self.ready(number)
         self.run()
         return number
+
+    def tend(self) -> int:
+        """Let workers that are to go be gone and those that start be ready; return the number of the last one."""
+        for number, child in list(self.children.items()):
+            if child.doomed or (child.asked and not child.line):
+                self.die(number, code=0)
+            elif child.life == "starting":
+                self.ready(number)
+        self.run()
+        return max(self.children)
 
     def wait(self, seconds: float) -> None:
         """Let time pass, ticking when the engine asks for it, and deliver what comes of it."""

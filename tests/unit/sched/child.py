@@ -1,0 +1,24 @@
+"""A worker process as the small world sees it."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Child:
+    """A worker process. *line* is what it has not answered, *unheard* what it answered and nobody has read."""
+
+    stage: str
+    life: str = "starting"
+    line: list[int] = field(default_factory=list)
+    unheard: list[int] = field(default_factory=list)
+    head_since: float = 0.0
+    heard_ready: bool = False
+    heard_answer: bool = False
+    doomed: bool = False
+    asked: bool = False
+    garbled: bool = False
+
+    @property
+    def head(self) -> list[int]:
+        """What the dispatcher takes for the head of the line, as far as it has read: one id or none."""
+        return (self.unheard + self.line)[:1]

@@ -1,0 +1,100 @@
+"""The queue's table, as far as the engine has to do with it: rows, claims under a token, and guarded writes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pepsi.model.row import STRIKES, RowStatus
+from pepsi.sched.commands import Settlement
+from pepsi.sched.events import ClaimedRow, RunningRow
+
+Key = tuple[int, int]
+"""Id and claim token."""
+
+
+@dataclass
+class Row:
+    stage: str
+    status: RowStatus = RowStatus.PENDING
+    claim: int | None = None
+    strikes: int = 0
+    due: float | None = None
+    state: dict[str, Any] = field(default_factory=dict)
+
+
+class Table:
+    def __init__(self) -> None:
+        self.rows: dict[int, Row] = {}
+        self._last = 0
+
+    def insert(self, stage: str, count: int) -> int:
+        for _ in range(count):
+            self._last += 1
+            self.rows[self._last] = Row(stage)
+        return self._last
+
+    def claim(self, token: int, capacities: dict[str, int]) -> tuple[ClaimedRow, ...]:
+        """Turn the oldest pending rows of each stage to running."""
+        left, got = dict(capacities), []
+        for workqueue_id, row in sorted(self.rows.items()):
+            if row.status is RowStatus.PENDING and left.get(row.stage, 0) > 0:
+                left[row.stage] -= 1
+                row.status, row.claim = RowStatus.RUNNING, token
+                got.append(ClaimedRow(workqueue_id=workqueue_id, stage=row.stage, strikes=row.strikes))
+        return tuple(got)
+
+    def settle(self, writes: Iterable[Settlement], now: float) -> None:
+        """Write what the dispatcher decided about rows that still run under its claim."""
+        for write in writes:
+            row = self.rows.get(write.workqueue_id)
+            if row is not None and row.claim == write.claim:
+                row.status, row.claim = write.status, None
+                row.due = None if write.delay is None else now + write.delay
+                row.strikes = int(write.patch.get(STRIKES, row.strikes))
+                row.state |= write.patch
+
+    def advance(self, workqueue_id: int, stage: str | None) -> None:
+        """A worker moves the row on to *stage*, or is done with it."""
+        row = self.rows[workqueue_id]
+        if stage is None:
+            del self.rows[workqueue_id]
+        else:
+            row.stage, row.status, row.claim, row.strikes = stage, RowStatus.PENDING, None, 0
+
+    def repair(self, workqueue_id: int) -> None:
+        """What an operator does who takes a running row for stuck."""
+        row = self.rows[workqueue_id]
+        if row.status is RowStatus.RUNNING:
+            row.status, row.claim = RowStatus.PENDING, None
+
+    def reconcile(self, holdings: Iterable[tuple[int, int, str]]) -> set[Key]:
+        """Claim again what is held and was un-done; give back what runs and is not held. Return what is held."""
+        keys = set()
+        for workqueue_id, token, stage in holdings:
+            keys.add((workqueue_id, token))
+            row = self.rows.get(workqueue_id)
+            if row is not None and row.status is RowStatus.PENDING and row.stage == stage:
+                row.status, row.claim = RowStatus.RUNNING, token
+        for workqueue_id, row in self.rows.items():
+            if row.claim is not None and (workqueue_id, row.claim) not in keys:
+                row.status, row.claim = RowStatus.PENDING, None
+        return keys
+
+    def running(self) -> tuple[RunningRow, ...]:
+        return tuple(
+            RunningRow(workqueue_id=workqueue_id, claim=row.claim, stage=row.stage, strikes=row.strikes)
+            for workqueue_id, row in self.rows.items()
+            if row.claim is not None
+        )
+
+    def next_due(self, now: float) -> float | None:
+        """In how many seconds the next paused row is due."""
+        return min((row.due - now for row in self.rows.values() if row.due is not None), default=None)
+
+    def flip_due(self, limit: int, now: float) -> int:
+        """Turn due rows to pending; return how many."""
+        due = [row for row in self.rows.values() if row.due is not None and row.due <= now]
+        due.sort(key=lambda row: row.due or 0.0)
+        for row in due[:limit]:
+            row.status, row.due = RowStatus.PENDING, None
+        return len(due[:limit])
