@@ -278,11 +278,12 @@ def test_a_command_that_closes_everything_and_goes_on_is_waited_for(script: Any,
 
 def test_a_command_dies_with_its_worker_even_if_that_is_killed(script: Any, tmp_path: Path):
     part, pids_file = tmp_path / "part", tmp_path / "pids"
-    command = script(f"sleep 600 & echo $! > {part}; echo $$ >> {part}; mv {part} {pids_file}; wait")
+    # It reads first: what it is given comes when it is watched already.
+    command = script(f"read -r go; sleep 600 & echo $! > {part}; echo $$ >> {part}; mv {part} {pids_file}; wait")
     code = (
         "import sys\n"
         "from pepsi.stages.child import Keeper, run\n"
-        "run([sys.argv[1]], b'', keeper=Keeper(), environ={'PATH': '/usr/bin:/bin'}, seconds=600, room=None)\n"
+        "run([sys.argv[1]], b'go\\n', keeper=Keeper(), environ={'PATH': '/usr/bin:/bin'}, seconds=600, room=None)\n"
     )
     worker = subprocess.Popen([sys.executable, "-c", code, command], start_new_session=True)
     try:
