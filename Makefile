@@ -47,7 +47,7 @@ lint: $(STAMP)  ## check style, types and import contracts
 	$(VENV)/bin/ruff check --quiet . || status=1; \
 	$(VENV)/bin/ruff format --quiet --check . || status=1; \
 	$(VENV)/bin/mypy --no-error-summary || status=1; \
-	$(VENV)/bin/lint-imports --no-cache || status=1; \
+	$(VENV)/bin/lint-imports --no-cache --no-logo || status=1; \
 	exit $$status
 
 .PHONY: bench

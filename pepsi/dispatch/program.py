@@ -54,8 +54,8 @@ def _wrapped(search: str) -> list[str]:
     """Return what a worker is started by, as far as this system has it: small programs that end in an exec.
 
     A session, and so a process group, of its own: a kill reaches what the worker has started, and a signal from the
-    terminal does not reach the worker. And a death signal: a dispatcher that is killed leaves no worker behind, not even
-    one that does not look at its standard input.
+    terminal does not reach the worker. And a death signal: a dispatcher that is killed leaves no worker behind, not
+    even one that does not look at its standard input.
     """
     words: list[str] = []
     for wrapper in (["setsid"], ["setpriv", "--pdeathsig", "TERM", "--"]):
