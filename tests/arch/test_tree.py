@@ -64,12 +64,15 @@ def test_each_dependency_has_its_line_in_the_documentation() -> None:
     assert explained == requirements()
 
 
-def test_no_package_is_required_that_nothing_imports() -> None:
+def test_what_is_imported_is_required_and_what_is_required_is_imported() -> None:
     modules = {name.partition(".")[0] for path in files(".py", ("pepsi",)) for name in imported(path)}
     owners = importlib.metadata.packages_distributions()
-    used = {owner.lower() for module in modules for owner in owners.get(module, ())}
-    required = {name.lower() for name in setup_cfg().get("options", "install_requires").split()}
-    assert {name for name in required if re.split(r"[\[<>=]", name)[0] not in used} == set()
+    foreign = {module: owners.get(module, [module]) for module in modules - sys.stdlib_module_names - {"pepsi"}}
+    declared = {name.lower() for name in requirements()}
+    assert {module for module, names in foreign.items() if not declared & {name.lower() for name in names}} == set()
+    used = {name.lower() for names in foreign.values() for name in names}
+    needed = {name.lower() for name in setup_cfg().get("options", "install_requires").split()}
+    assert {name for name in needed if re.split(r"[\[<>=]", name)[0] not in used} == set()
 
 
 def imported(path: Path) -> Iterator[str]:
