@@ -101,25 +101,11 @@ def test_a_write_that_the_database_refuses_is_found_among_its_companions_and_let
     world = World(one_stage(parallelism=1, queue_limit=4))
     world.start()
     number = world.employ("a", count=3)
+    world.faults["settle"] = ["refused", "ok", "refused", "ok"]
     world.answer(number, 5, count=3)
-    world.deliver()
-    assert settles(world) == 1
-    for row in world.rows.values():
-        row.status, row.claim = RowStatus.RUNNING, 7 << 40 | 2
-    world.reports.clear()
-    refused = events.SettleFailed("invalid input", refused=True)
-    assert ids(world.engine.handle([refused], world.now)) == [1]
-    assert ids(world.engine.handle([events.Settled()], world.now)) == [2]
-    out = world.engine.handle([refused], world.now)
-    assert ids(out) == [3]
-    (note,) = [command for command in out if isinstance(command, commands.Note)]
-    assert note.level == "error"
-    assert note.facts["workqueue_id"] == 2
-    world.engine.handle([events.Settled()], world.now)
+    world.run()
+    written = [[write.workqueue_id for write in settle.settlements] for settle in world.wanted(commands.Settle)]
+    assert written == [[1, 2, 3], [1], [2], [3]]
+    assert [row.status for row in world.rows.values()] == [RowStatus.FAILED, RowStatus.RUNNING, RowStatus.FAILED]
+    assert "the database refuses what is owed for message 2" in world.notes[-1]
     assert not world.engine.holdings()
-
-
-def ids(out: list[commands.Command]) -> list[int]:
-    return [
-        write.workqueue_id for command in out if isinstance(command, commands.Settle) for write in command.settlements
-    ]

@@ -50,7 +50,7 @@ class World:
         self.outage = False
         """Whether the database is away."""
         self.faults: dict[str, list[str]] = {}
-        """What becomes of the next statements of a kind: done, but nobody hears of it; or undone."""
+        """What becomes of the next statements of a kind: done, but nobody hears of it; undone; refused (a settle)."""
         self.suspects: set[int] = set()
         """Ids that gave a reason to be struck."""
         self.guilty: set[Key] = set()
@@ -144,7 +144,7 @@ class World:
         return self.children[number] if number in self.children else self.graves[number]
 
     def fault(self, what: str) -> str:
-        """What becomes of this one statement: ok, done or undone."""
+        """What becomes of this one statement: ok, done, undone or refused."""
         if self.outage:
             return "undone"
         return self.faults[what].pop(0) if self.faults.get(what) else "ok"
@@ -214,9 +214,12 @@ class World:
                 assert write.workqueue_id in self.suspects, f"{write.workqueue_id} is struck for nothing"
                 self.suspects.discard(write.workqueue_id)
                 self.struck.add(key)
-        if fault != "undone":
+        if fault in ("ok", "done"):
             self.table.settle(writes, self.now)
-        self.reports.append(events.Settled() if fault == "ok" else events.SettleFailed("no database"))
+        if fault == "refused" and len(writes) == 1:
+            self.excused.add((writes[0].workqueue_id, writes[0].claim))
+        failed = events.SettleFailed("no database", refused=fault == "refused")
+        self.reports.append(events.Settled() if fault == "ok" else failed)
 
     def regain_lock(self) -> None:
         """What leadership does after a reconnect. What was under way when the lock was lost is known by then."""
@@ -359,14 +362,9 @@ class World:
 
     @property
     def restless(self) -> bool:
-        return (
-            self.stopping
-            or bool(self.reports or self.children)
-            or any(
-                row.status in (RowStatus.PENDING, RowStatus.RUNNING) or row.due is not None
-                for row in self.rows.values()
-            )
-        )
+        still = (RowStatus.FAILED, RowStatus.TIMEOUT)
+        moving = any(row.status not in still or row.due is not None for row in self.rows.values())
+        return self.stopping or moving or bool(self.reports or self.children)
 
     # what must always hold
 
