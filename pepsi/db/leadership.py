@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pepsi.db.session import DISPATCHER_LOCK
 from pepsi.db.statement import Statement, named
 from pepsi.model import claim
+from pepsi.sched.held import Held
 
 _CLASS, _OBJECT = DISPATCHER_LOCK
 
@@ -34,13 +35,13 @@ def present_epoch() -> Statement:
     return named("present_epoch")
 
 
-def reassert_claims(held: Sequence[tuple[int, int, str]]) -> Statement:
-    """Claim *held* (id, token, stage) again where a crash of the server has un-done that; returns the ids."""
+def reassert_claims(held: Sequence[Held]) -> Statement:
+    """Claim *held* again where a crash of the server has un-done that; returns the ids."""
     ids, claims, stages = _columns(held)
     return named("reassert_claims", ids=ids, claims=claims, stages=stages)
 
 
-def return_strangers(epoch: int, held: Sequence[tuple[int, int, str]]) -> Statement:
+def return_strangers(epoch: int, held: Sequence[Held]) -> Statement:
     """Give back what runs under *epoch* but is not in *held*; returns the ids."""
     ids, claims, _ = _columns(held)
     return named(
@@ -63,5 +64,5 @@ def return_former(epoch: int) -> Statement:
     return named("return_former", first=claim.pack(epoch, 0))
 
 
-def _columns(held: Sequence[tuple[int, int, str]]) -> tuple[list[int], list[int], list[str]]:
-    return [row[0] for row in held], [row[1] for row in held], [row[2] for row in held]
+def _columns(held: Sequence[Held]) -> tuple[list[int], list[int], list[str]]:
+    return [one.workqueue_id for one in held], [one.claim for one in held], [one.stage for one in held]

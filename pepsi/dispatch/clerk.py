@@ -70,14 +70,14 @@ class Clerk:
         else:
             self._report(events.Flipped(len(rows)))
 
-    async def ask_running(self) -> None:
+    async def ask_running(self, look: int) -> None:
         """RunningRows; nothing when the database does not answer: the next heartbeat asks again."""
         try:
             rows = await self._writes.run(claims.running_rows(self._epoch))
         except DatabaseError as error:
             self._complain("looking for strays", error)
         else:
-            self._report(events.RunningRows(claims.running(rows)))
+            self._report(events.RunningRows(look=look, rows=claims.running(rows)))
 
     async def flush(self, command: commands.Flush) -> None:
         """Flushed, or FlushFailed."""

@@ -88,8 +88,8 @@ class Coordinator:
                 self._do(self._clerk.ask_due())
             case commands.FlipDue(limit):
                 self._do(self._clerk.flip_due(limit))
-            case commands.AskRunning():
-                self._do(self._clerk.ask_running())
+            case commands.AskRunning(look):
+                self._do(self._clerk.ask_running(look))
             case commands.Flush():
                 self._do(self._clerk.flush(command))
             case commands.Note(level, text, facts):

@@ -15,6 +15,7 @@ from pepsi.db import leadership
 from pepsi.errors import DatabaseError, PepsiError
 from pepsi.reactor.session import Session, Unavailable
 from pepsi.sched.events import Event, Fenced, LockHeld, LockLost
+from pepsi.sched.held import Held, Place
 
 PATIENCE = 10.0
 """Seconds that a start waits for the lock: as long as a dispatcher that is being replaced may need to go."""
@@ -32,7 +33,7 @@ class Pooled(PepsiError):
 class Leadership:
     """Holds the lock on *session*, and tells the engine when it is lost, held again, or somebody else's.
 
-    *holdings* returns the claims held at the moment, as (id, token, stage).
+    *holdings* returns the claims held at the moment.
     """
 
     log = Logger()
@@ -42,7 +43,7 @@ class Leadership:
         reactor: IReactorTime,
         session: Session,
         report: Callable[[Event], None],
-        holdings: Callable[[], list[tuple[int, int, str]]],
+        holdings: Callable[[], list[Held]],
     ) -> None:
         self._reactor = reactor
         self._session = session
@@ -120,9 +121,13 @@ class Leadership:
         self._report(LockHeld())
 
     async def _reconcile(self, epoch: int) -> None:
-        """Set right what a crash of the server un-did: claims, and outcomes that workers had committed."""
+        """Set right what a crash of the server un-did: claims, and outcomes that workers had committed.
+
+        A claim for which only a write is owed is not made again: that write may be what made the row pending.
+        """
         held = self._holdings()
-        again = await self._session.run(leadership.reassert_claims(held))
+        working = [claim for claim in held if claim.place is not Place.OWED]
+        again = await self._session.run(leadership.reassert_claims(working))
         back = await self._session.run(leadership.return_strangers(epoch, held))
         if again or back:
             self.log.warn(

@@ -28,6 +28,7 @@ from pepsi.reactor.probe import Probe
 from pepsi.reactor.session import Session, Unavailable
 from pepsi.sched.engine import Engine, Settings
 from pepsi.sched.events import Event, LockHeld, StopRequested
+from pepsi.sched.held import Held
 
 Overlay = list[tuple[str, str, str]]
 """Rows of section, key and value."""
@@ -161,7 +162,7 @@ class DispatchService(Service):
     def _launch(self, spec: StageSpec, epoch: int) -> Launch:
         return launch(spec, epoch, self._plan.config_file, self._plan.environ)
 
-    def _holdings(self) -> list[tuple[int, int, str]]:
+    def _holdings(self) -> list[Held]:
         return [] if self._engine is None else self._engine.holdings()
 
     def _post(self, event: Event) -> None:

@@ -11,18 +11,28 @@ class Cooldown:
     longest: float
     until: float = 0.0
     length: float = 0.0
+    told: bool = True
+    """Whether somebody knows that the pause is over."""
 
     def trouble(self, now: float) -> float:
         """Start or lengthen the pause; return its length. Trouble while it lasts changes nothing."""
         if now >= self.until:
             self.length = min(self.longest, self.length * 2) if self.length else self.first
             self.until = now + self.length
+            self.told = False
         return self.length
 
     def clear(self) -> None:
         """All is well again."""
         self.until = self.length = 0.0
+        self.told = True
 
     def active(self, now: float) -> bool:
         """Whether the pause lasts."""
         return now < self.until
+
+    def just_over(self, now: float) -> bool:
+        """Whether the pause has ended since this was asked last."""
+        over = not self.told and not self.active(now)
+        self.told = self.told or over
+        return over

@@ -44,7 +44,6 @@ class Crew:
         if worker is None:
             return
         worker.was_ready = True
-        self.pools[worker.stage].cooldown.clear()
         if worker.life is Life.STARTING:
             worker.life = Life.READY
             worker.idle_since = worker.head_since = now
@@ -57,6 +56,7 @@ class Crew:
         answers = event.statuses[: len(worker.line)]
         if answers:
             pool = self.pools[worker.stage]
+            pool.cooldown.clear()
             each = max(0.0, now - worker.head_since) / len(answers)
             pool.measured(each, len(answers))
             for answer in answers:
@@ -73,7 +73,7 @@ class Crew:
         worker = self.workers.get(event.worker)
         if worker is not None and worker.life is not Life.KILLED:
             self._note(Level.ERROR, "worker {worker} of {stage} broke the protocol: {why}", worker, why=event.why)
-            self._kill(worker, Blame.CRASH if worker.was_ready else Blame.NOBODY, event.why, now)
+            self._kill(worker, Blame.CRASH if worker.was_ready else Blame.START, event.why, now)
 
     def _answer(self, worker: Worker, pool: Pool, answer: Status, seconds: float, now: float) -> None:
         held = worker.line.popleft()
@@ -125,20 +125,16 @@ class Crew:
             return
         self._forget(worker)
         why = worker.why or f"the worker ended with {event.how}"
-        never_worked = not worker.was_ready or (event.code == status.BAD_CONFIG and not worker.answered)
-        blame = worker.blame
-        if worker.life.end_asked_for:
-            blame = Blame.NOBODY
-        elif never_worked:
-            self._failed_start(worker, why, event.code, now)
-            blame = Blame.NOBODY
-        elif blame is None:
-            ids = [held.workqueue_id for held in worker.line]
-            self._note(Level.WARN, "worker {worker} of {stage} holding {ids}: {why}", worker, ids=ids, why=why)
-            blame = Blame.CRASH
-        self._books.statistics.at(worker.stage).crashes += blame is Blame.CRASH
-        if worker.line and blame is not Blame.NOBODY:
-            self._books.strike(worker.line.popleft(), why, hang=blame is Blame.HANG, now=now)
+        match _blame(worker, event.code):
+            case Blame.START:
+                self._failed_start(worker, why, event.code, now)
+            case Blame.CRASH:
+                ids = [held.workqueue_id for held in worker.line]
+                self._note(Level.WARN, "worker {worker} of {stage} holding {ids}: {why}", worker, ids=ids, why=why)
+                self._books.statistics.at(worker.stage).crashes += 1
+                self._strike_head(worker, why, hang=False, now=now)
+            case Blame.HANG:
+                self._strike_head(worker, why, hang=True, now=now)
         self._empty(worker, now)
 
     def not_started(self, event: events.WorkerNotStarted, now: float) -> None:
@@ -165,8 +161,14 @@ class Crew:
                 self._kill(worker, Blame.NOBODY, why, now)
 
     def _kill(self, worker: Worker, blame: Blame, why: str, now: float) -> None:
+        if worker.life.end_asked_for:
+            blame = Blame.NOBODY
         worker.life, worker.blame, worker.why, worker.killed_at = Life.KILLED, blame, why, now
         self._books.out.append(commands.Kill(worker.number))
+
+    def _strike_head(self, worker: Worker, why: str, *, hang: bool, now: float) -> None:
+        if worker.line:
+            self._books.strike(worker.line.popleft(), why, hang=hang, now=now)
 
     def _forget(self, worker: Worker) -> None:
         del self.workers[worker.number]
@@ -226,16 +228,26 @@ class Crew:
             for number, ids in handed.items():
                 self._books.out.append(commands.Hand(number, tuple(ids)))
 
+    def pauses_over(self, now: float) -> bool:
+        """Whether some stage may be worked for again since this was asked last."""
+        pauses = [pause for pool in self.pools.values() for pause in (pool.cooldown, pool.hold_off)]
+        return sum(pause.just_over(now) for pause in pauses) > 0
+
+    def dismiss(self, now: float) -> None:
+        """Let go who is idle or has done enough."""
+        for pool in self.pools.values():
+            for worker in pool.workers.values():
+                if worker.life is Life.READY and not worker.line and self._may_go(worker, now):
+                    worker.life = Life.RETIRING
+                    self._books.out.append(commands.Retire(worker.number))
+
     def watch(self, now: float) -> None:
-        """Kill who hangs, let go who is idle or has done enough."""
+        """Kill who hangs."""
         for pool in self.pools.values():
             for worker in pool.workers.values():
                 deadline = worker.deadline(pool.spec.max_runtime)
                 if deadline is not None and now >= deadline:
                     self._hangs(worker, pool.spec.max_runtime, now)
-                elif worker.life is Life.READY and not worker.line and self._may_go(worker, now):
-                    worker.life = Life.RETIRING
-                    self._books.out.append(commands.Retire(worker.number))
                 elif worker.life is Life.KILLED and not worker.alarmed and now >= worker.killed_at + UNKILLABLE:
                     worker.alarmed = True
                     text = "worker {worker} of {stage} cannot be killed; its messages stay with it: {ids}"
@@ -271,7 +283,7 @@ class Crew:
 
     def _hangs(self, worker: Worker, max_runtime: float, now: float) -> None:
         if worker.life is Life.STARTING:
-            self._kill(worker, Blame.NOBODY, f"it was not ready within {max_runtime:g} s", now)
+            self._kill(worker, Blame.START, f"it was not ready within {max_runtime:g} s", now)
             return
         why = f"no answer within {max_runtime:g} s"
         text = "worker {worker} of {stage} hangs with message {workqueue_id} ({why}) and is killed"
@@ -283,3 +295,14 @@ class Crew:
 
     def _note(self, level: Level, text: str, worker: Worker, **facts: Any) -> None:
         self._books.note(level, text, worker=worker.number, stage=worker.stage, **facts)
+
+
+def _blame(worker: Worker, code: int | None) -> Blame:
+    """Return whose fault it is that *worker* ended, with exit status *code* unless it was a signal."""
+    if worker.life.end_asked_for:
+        return Blame.NOBODY
+    if worker.blame is not None:
+        return worker.blame
+    if not worker.was_ready or (code == status.BAD_CONFIG and not worker.answered):
+        return Blame.START
+    return Blame.CRASH

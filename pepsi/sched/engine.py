@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from pepsi.model import claim
+from pepsi.model.row import RowStatus
 from pepsi.model.stage import StageSpec
 from pepsi.sched import commands, events
 from pepsi.sched.books import Books
-from pepsi.sched.commands import Command, Level
+from pepsi.sched.commands import Command, Level, Settlement
+from pepsi.sched.cooldown import Cooldown
 from pepsi.sched.crew import Crew
 from pepsi.sched.events import Event, Wake
 from pepsi.sched.held import Held
@@ -24,6 +26,10 @@ DOUBT = 60.0
 """Seconds without the lock after which the workers are killed: another dispatcher may be at work."""
 SUSPENDED = 5.0
 """Seconds by which a timer must be late to show that this process stood still."""
+FENCED_PATIENCE = 10.0
+"""Seconds that a dispatcher which was replaced waits for the workers that it has killed."""
+REFUSED_PAUSE = 300.0
+"""Seconds that a message waits for which the database refuses to write down what became of it."""
 STRAY = "its worker answered 0 and committed nothing"
 
 
@@ -56,21 +62,27 @@ class Engine:
         self._urgent = False
         self._lock_lost: float | None = now
         self._stop_by: float | None = None
-        self._fenced = False
+        self._fenced: float | None = None
         self._exited = False
+        self._claim_pause = Cooldown(first=0.1, longest=5.0)
+        self._claim_unknown = False
+        self._ask_due = False
+        self._look = 0
         self._census: events.RunningRows | None = None
         self._strangers: set[tuple[int, int]] = set()
         self._expected = float("inf")
+        self._last = now
 
     def handle(self, happened: Iterable[Event], now: float) -> list[Command]:
         """Take in what happened, all of it first, and return what is to be done about it."""
         if now > self._expected + SUSPENDED:
-            self._crew.shift(now - self._expected)
+            # When in the meantime it stood still nobody knows, so none of it counts against anybody.
+            self._crew.shift(now - self._last)
         for event in happened:
             self._route(event, now)
         if not self._exited:
             self._decide(now)
-        self._expected = self.next_wake(now)
+        self._expected, self._last = self.next_wake(now), now
         out, self._books.out = self._books.out, []
         return out
 
@@ -78,25 +90,27 @@ class Engine:
         """Return when a Tick is wanted if nothing happens before, in the clock that ``handle`` is given."""
         if self._exited:
             return float("inf")
-        if self._fenced:
-            return now + 1.0
+        if self._fenced is not None:
+            return max(now, self._fenced + FENCED_PATIENCE)
         times = [self._times.beat_at, self._crew.next_time(now)]
         if self._lock_lost is None and self._stop_by is None:
             times.append(self._times.next_due())
         if self._books.owed.waits:
             times.append(self._books.owed.retry.until)
-        flush = self._stats.due(idle=not len(self._books.ledger))
+        flush = self._flush_due()
         if flush is not None and self._lock_lost is None:
             times.append(flush)
+        if self._scan and self._claim_pause.active(now):
+            times.append(self._claim_pause.until)
         if self._stop_by is not None:
             times.append(self._stop_by)
         if self._lock_lost is not None and self._crew.any_alive:
             times.append(self._lock_lost + DOUBT)
         return max(now, min(times))
 
-    def holdings(self) -> list[tuple[int, int, str]]:
-        """Return every claim held, as (id, token, stage)."""
-        return [(held.workqueue_id, held.claim, held.stage) for held in self._books.ledger]
+    def holdings(self) -> list[Held]:
+        """Return every claim held."""
+        return list(self._books.ledger)
 
     def _route(self, event: Event, now: float) -> None:
         match event:
@@ -106,7 +120,8 @@ class Engine:
                 self._claimed(event, now)
             case events.ClaimFailed():
                 self._claiming = None
-                self._scan = True
+                self._scan = self._claim_unknown = True
+                self._claim_pause.trouble(now)
             case events.WorkerReady():
                 self._crew.ready(event, now)
             case events.Answered():
@@ -132,20 +147,23 @@ class Engine:
             case events.Flipped(count):
                 self._times.flipped(now, more=count >= FLIP_LIMIT)
                 self._wake(Wake.DUE, now)
-            case events.RunningRows():
-                self._census = event
+            case events.RunningRows(look=look):
+                self._census = event if look == self._look else self._census
             case events.Flushed():
                 self._stats.end(written=True)
             case events.FlushFailed():
                 self._stats.end(written=False)
             case events.LockLost():
                 self._lock_lost = now if self._lock_lost is None else self._lock_lost
+                self._forget_looks()
             case events.LockHeld():
                 self._lock_lost = None
+                self._claim_unknown = False
+                self._forget_looks()
                 self._books.owed.retry.clear()
                 self._wake(Wake.CONNECTED, now)
             case events.Fenced(why):
-                self._fenced = True
+                self._fenced = now
                 self._books.note(Level.ERROR, "another dispatcher has taken over: {why}", why=why)
                 self._crew.kill_all("another dispatcher has taken over", now)
             case events.StopRequested():
@@ -159,18 +177,18 @@ class Engine:
 
     def _wake(self, reason: Wake, now: float) -> None:
         self._scan = self._urgent = True
-        if reason in (Wake.HEARTBEAT, Wake.CONNECTED):
-            self._times.want_ask(now)
+        self._ask_due = self._ask_due or reason in (Wake.HEARTBEAT, Wake.CONNECTED)
 
     def _claimed(self, event: events.Claimed, now: float) -> None:
         asked, self._claiming = self._claiming, None
+        self._claim_pause.clear()
         got: dict[str, int] = {}
         for row in event.rows:
             got[row.stage] = got.get(row.stage, 0) + 1
             held = Held(row.workqueue_id, event.token, row.stage, row.strikes, since=now)
             if self._books.ledger.take(held):
                 self._queue(held, now)
-        short = False
+        short, self._ask_due = self._ask_due, False
         for stage, capacity in asked.capacities.items() if asked else ():
             pool = self._crew.pools[stage]
             pool.backlog = got.get(stage, 0) >= capacity
@@ -191,10 +209,26 @@ class Engine:
             owed.failed(now)
             return
         culprit = owed.refused()
-        if culprit is not None:
-            self._books.release(culprit)
-            text = "the database refuses what is owed for message {workqueue_id}; it is left running: {why}"
-            self._books.note(Level.ERROR, text, workqueue_id=culprit.workqueue_id, why=event.why)
+        if culprit is None:
+            return
+        held, write = culprit
+        last_resort = Settlement(
+            workqueue_id=held.workqueue_id, claim=held.claim, status=RowStatus.PAUSED, delay=REFUSED_PAUSE
+        )
+        text = "the database refuses what is owed for message {workqueue_id} at {stage}: {why}"
+        self._books.note(Level.ERROR, text, workqueue_id=held.workqueue_id, stage=held.stage, why=event.why)
+        if write != last_resort:
+            self._books.owe(held, last_resort, now)
+        else:
+            # It stays held, so that nobody is blamed for it: the next dispatcher tries.
+            owed.failed(now)
+            self._books.owe(held, last_resort, now)
+
+    def _forget_looks(self) -> None:
+        """What was seen before the rows were reconciled counts no more."""
+        self._look += 1
+        self._census = None
+        self._strangers = set()
 
     def _look_for_strays(self, now: float) -> None:
         """Strike rows that twice in a row ran under a token of ours that nobody holds.
@@ -220,15 +254,18 @@ class Engine:
         self._strangers = strangers
 
     def _decide(self, now: float) -> None:
-        if self._fenced:
-            if not self._crew.workers:
+        if self._fenced is not None:
+            if not self._crew.workers or now >= self._fenced + FENCED_PATIENCE:
                 self._exit(1)
             return
         self._crew.watch(now)
+        if self._crew.pauses_over(now):
+            self._scan = self._urgent = True
         if self._times.beat(now):
             self._wake(Wake.HEARTBEAT, now)
             if self._lock_lost is None:
-                self._books.out.append(commands.AskRunning())
+                self._look += 1
+                self._books.out.append(commands.AskRunning(self._look))
         self._look_for_strays(now)
         freed, self._books.freed = self._books.freed, []
         for held in freed:
@@ -236,15 +273,16 @@ class Engine:
         if self._lock_lost is None:
             if self._stop_by is None:
                 self._crew.place(now)
-                self._look_at_due(now)
+                self._crew.dismiss(now)
                 self._claim(now)
+                self._look_at_due(now)
         elif now >= self._lock_lost + DOUBT:
             self._crew.kill_all(f"the dispatcher's lock has been in doubt for {DOUBT:g} s", now)
         self._write(now)
         self._finish(now)
 
     def _claim(self, now: float) -> None:
-        if not self._scan or self._claiming is not None:
+        if not self._scan or self._claiming is not None or self._claim_pause.active(now):
             return
         rooms = {}
         hungry = self._urgent
@@ -261,6 +299,9 @@ class Engine:
         self._books.out.append(self._claiming)
 
     def _look_at_due(self, now: float) -> None:
+        if self._ask_due and self._claiming is None:
+            self._ask_due = False
+            self._times.want_ask(now)
         if self._times.wants_flip(now):
             self._times.flipping()
             self._books.out.append(commands.FlipDue(FLIP_LIMIT))
@@ -273,20 +314,25 @@ class Engine:
             self._books.out.append(commands.Settle(self._books.owed.begin()))
         if self._lock_lost is not None:
             return
-        idle = not len(self._books.ledger)
-        flush = self._stats.due(idle=idle)
-        if flush is not None and (now >= flush or (self._stop_by is not None and idle)):
+        flush = self._flush_due()
+        if flush is not None and now >= flush:
             deltas = self._stats.begin(now)
             self._books.out.append(commands.Flush(self._stats.number, deltas))
+
+    def _flush_due(self) -> float | None:
+        idle = not len(self._books.ledger)
+        return self._stats.due(idle=idle, last=idle and self._stop_by is not None)
 
     def _finish(self, now: float) -> None:
         if self._stop_by is None:
             return
         quiet = not self._crew.workers and not len(self._books.ledger) and self._claiming is None
-        if quiet and (self._lock_lost is not None or not self._stats.dirty):
+        if quiet and not self._claim_unknown and (self._lock_lost is not None or not self._stats.dirty):
             self._exit(0)
         elif now >= self._stop_by:
             left = tuple(sorted(held.workqueue_id for held in self._books.ledger))
+            if self._claim_unknown:
+                self._books.note(Level.ERROR, "stopped without knowing what the last claim has claimed")
             if left:
                 text = "stopped before the database took back {count} messages, which stay running: {ids}"
                 self._books.note(Level.ERROR, text, count=len(left), ids=list(left))

@@ -132,10 +132,11 @@ class RunningRow:
     strikes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunningRows:
-    """The rows that the database calls running under this dispatcher's epoch."""
+    """The rows that the database calls running under this dispatcher's epoch. *look*: in answer to which question."""
 
+    look: int
     rows: tuple[RunningRow, ...]
 
 

@@ -57,13 +57,13 @@ class Owed:
         self.flying = {}
         self.retry.trouble(now)
 
-    def refused(self) -> Held | None:
+    def refused(self) -> tuple[Held, Settlement] | None:
         """The database refused the batch under way. Return the culprit if it stands alone, else split the batch."""
         if len(self.flying) == 1:
-            ((held, _),) = self.flying.values()
+            (culprit,) = self.flying.values()
             self.flying = {}
             self.singly = max(0, self.singly - 1)
-            return held
+            return culprit
         self.singly = len(self.flying)
         self.due = self.flying | self.due
         self.flying = {}

@@ -1,6 +1,7 @@
 """Where the next id of a stage goes: onto the fewest workers, but not behind slow mail while more could be started."""
 
 import enum
+import math
 from collections.abc import Iterable
 
 from pepsi.sched.worker import Life, Worker
@@ -13,34 +14,44 @@ class Elsewhere(enum.Enum):
     """Why no worker was chosen."""
 
     START = "start a worker"
-    FULL = "no room"
+    WAIT = "wait for a slot"
 
 
-def choose(workers: Iterable[Worker], *, queue_limit: int, average: float, may_start: bool) -> Worker | Elsewhere:
-    """Return the worker that takes the next id, or say that one must be started, or that there is no room.
+def choose(
+    workers: Iterable[Worker], *, waiting: int, queue_limit: int, average: float, may_start: bool
+) -> Worker | Elsewhere:
+    """Return the worker that takes the first of *waiting* ids, or say what is to be done instead.
 
     *average* is the stage's time for a message in seconds. In order: the fullest ready worker with a free slot and
-    bearable work ahead; a starting one likewise; a new one; whichever ready worker is least loaded; a starting one.
+    bearable work ahead; a worker that is starting, if no ready one has room at all; a new one; whichever is loaded
+    least. An id that a ready worker has room for waits for a starting one rather than be handed to it: what is handed
+    over before a worker is ready cannot be handed to another one any more.
     """
+    bearable = min(queue_limit, math.ceil(BEARABLE / average)) if average > 0 else queue_limit
     best: Worker | None = None
     least: Worker | None = None
+    starting: Worker | None = None
+    coming = 0
     for worker in workers:
-        if not worker.life.takes_ids or len(worker.line) >= min(queue_limit, len(worker.line) + worker.quota):
+        if not worker.life.takes_ids or worker.quota <= 0 or len(worker.line) >= queue_limit:
             continue
-        if len(worker.line) * average < BEARABLE and (best is None or _rank(worker) > _rank(best)):
+        load = len(worker.line)
+        if worker.life is Life.STARTING:
+            coming += max(0, bearable - load)
+            if starting is None or load < len(starting.line):
+                starting = worker
+            continue
+        if load < bearable and (best is None or load > len(best.line)):
             best = worker
-        if least is None or _load(worker) < _load(least):
+        if least is None or load < len(least.line):
             least = worker
     if best is not None:
         return best
-    if may_start:
-        return Elsewhere.START
-    return least if least is not None else Elsewhere.FULL
-
-
-def _rank(worker: Worker) -> tuple[bool, int, int]:
-    return worker.life is Life.READY, len(worker.line), -worker.number
-
-
-def _load(worker: Worker) -> tuple[bool, int]:
-    return worker.life is not Life.READY, len(worker.line)
+    if least is None and starting is not None and (len(starting.line) < bearable or not may_start):
+        return starting
+    if waiting > coming:
+        if may_start:
+            return Elsewhere.START
+        if least is not None:
+            return least
+    return Elsewhere.WAIT

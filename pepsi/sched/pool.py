@@ -67,11 +67,12 @@ class Pool:
         while self.waiting:
             choice = choose(
                 self.workers.values(),
+                waiting=len(self.waiting),
                 queue_limit=self.spec.queue_limit,
                 average=self.average,
                 may_start=self.may_start(now),
             )
-            if choice is Elsewhere.FULL:
+            if choice is Elsewhere.WAIT:
                 return
             if choice is Elsewhere.START:
                 yield self.waiting[0], None

@@ -50,10 +50,15 @@ class Statistics:
         """Whether anything waits to be written."""
         return self.unwritten is not None or bool(self.stages) or self.passes > 0
 
-    def due(self, *, idle: bool) -> float | None:
-        """Return when the next flush should begin, None when there is nothing to write or one is under way."""
+    def due(self, *, idle: bool, last: bool = False) -> float | None:
+        """Return when the next flush should begin, None when there is nothing to write or one is under way.
+
+        *last*: nothing more will come, so that it need not wait, unless it has failed already.
+        """
         if self.under_way or not self.dirty:
             return None
+        if last and self.unwritten is None:
+            return self.flushed_at
         return self.flushed_at + (min(1.0, self.interval) if idle else self.interval)
 
     def begin(self, now: float) -> Deltas:

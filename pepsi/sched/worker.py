@@ -28,10 +28,11 @@ class Life(enum.Enum):
 
 
 class Blame(enum.Enum):
-    """Whose fault it is that a worker is killed."""
+    """Whose fault it is that a worker has ended."""
 
     HANG = "hang"
     CRASH = "crash"
+    START = "start"  # the program's or the configuration's: it did not get ready
     NOBODY = "nobody"
 
 

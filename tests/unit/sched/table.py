@@ -7,6 +7,7 @@ from typing import Any
 from pepsi.model.row import STRIKES, RowStatus
 from pepsi.sched.commands import Settlement
 from pepsi.sched.events import ClaimedRow, RunningRow
+from pepsi.sched.held import Held, Place
 
 Key = tuple[int, int]
 """Id and claim token."""
@@ -67,14 +68,15 @@ class Table:
         if row.status is RowStatus.RUNNING:
             row.status, row.claim = RowStatus.PENDING, None
 
-    def reconcile(self, holdings: Iterable[tuple[int, int, str]]) -> set[Key]:
+    def reconcile(self, holdings: Iterable[Held]) -> set[Key]:
         """Claim again what is held and was un-done; give back what runs and is not held. Return what is held."""
         keys = set()
-        for workqueue_id, token, stage in holdings:
-            keys.add((workqueue_id, token))
-            row = self.rows.get(workqueue_id)
-            if row is not None and row.status is RowStatus.PENDING and row.stage == stage:
-                row.status, row.claim = RowStatus.RUNNING, token
+        for held in holdings:
+            keys.add(held.key)
+            row = self.rows.get(held.workqueue_id)
+            undone = row is not None and row.status is RowStatus.PENDING and row.stage == held.stage
+            if row is not None and undone and held.place is not Place.OWED:
+                row.status, row.claim = RowStatus.RUNNING, held.claim
         for workqueue_id, row in self.rows.items():
             if row.claim is not None and (workqueue_id, row.claim) not in keys:
                 row.status, row.claim = RowStatus.PENDING, None

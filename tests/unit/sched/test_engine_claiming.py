@@ -185,7 +185,7 @@ def test_a_claim_that_failed_is_made_again() -> None:
     world.wake()
     world.run()
     world.regain_lock()
-    world.run()
+    world.wait(0.2)
     assert world.wanted(commands.Hand) == [commands.Hand(1, (1,))]
 
 
@@ -200,9 +200,7 @@ def test_an_id_that_is_claimed_again_waits_until_its_older_worker_has_answered()
     answer = world.reports.pop()
     world.wake()
     world.run()
-    assert [stage for _, _, stage in world.engine.holdings()] == ["a", "b"], (
-        "the row has moved on, the answer is unread"
-    )
+    assert [held.stage for held in world.engine.holdings()] == ["a", "b"], "the row has moved on, the answer is unread"
     assert not [hand for hand in world.wanted(commands.Hand) if hand.worker != first]
     world.tell(answer)
     world.run()

@@ -77,7 +77,7 @@ def test_a_refused_batch_is_written_one_by_one_until_the_culprit_stands_alone() 
     assert ids(owed.begin()) == [2]
     culprit = owed.refused()
     assert culprit is not None
-    assert culprit.workqueue_id == 2
+    assert culprit[0].workqueue_id == 2
     assert ids(owed.begin()) == [3]
     owed.written()
     owing(4, 5, owed=owed)

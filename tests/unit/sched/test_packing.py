@@ -16,8 +16,8 @@ def worker(number: int, line: int = 0, life: Life = Life.READY, quota: int = 100
     return made
 
 
-def choice(*workers: Worker, average: float = FAST, may_start: bool = True) -> int | Elsewhere:
-    chosen = choose(workers, queue_limit=4, average=average, may_start=may_start)
+def choice(*workers: Worker, waiting: int = 1, average: float = FAST, may_start: bool = True) -> int | Elsewhere:
+    chosen = choose(workers, waiting=waiting, queue_limit=4, average=average, may_start=may_start)
     return chosen.number if isinstance(chosen, Worker) else chosen
 
 
@@ -30,7 +30,7 @@ def test_the_fullest_ready_worker_is_filled_first_so_that_a_surplus_goes_cold() 
 
 
 def test_of_equally_full_workers_the_oldest_is_filled() -> None:
-    assert choice(worker(2, 1), worker(1, 1)) == 1
+    assert choice(worker(1, 1), worker(2, 1)) == 1
 
 
 def test_a_free_slot_is_filled_before_a_worker_is_started() -> None:
@@ -52,6 +52,13 @@ def test_when_no_worker_may_be_started_the_least_loaded_one_takes_even_slow_mail
     assert choice(worker(1, 3), worker(2, 1), worker(3, 2), average=SLOW, may_start=False) == 2
 
 
+def test_what_a_ready_worker_has_room_for_waits_for_the_starting_ones_that_will_take_it() -> None:
+    slow = worker(1, 1)
+    assert choice(slow, worker(2, 0, Life.STARTING), average=SLOW) is Elsewhere.WAIT
+    assert choice(slow, worker(2, 0, Life.STARTING), average=SLOW, waiting=2) is Elsewhere.START
+    assert choice(slow, worker(2, 0, Life.STARTING), average=SLOW, waiting=2, may_start=False) == 1
+
+
 def test_a_starting_worker_gets_ids_when_no_ready_one_has_room() -> None:
     starting = worker(2, 1, Life.STARTING)
     assert choice(worker(1, 0), starting) == 1
@@ -61,13 +68,13 @@ def test_a_starting_worker_gets_ids_when_no_ready_one_has_room() -> None:
 @pytest.mark.parametrize("life", [Life.RETIRING, Life.STOPPING, Life.KILLED])
 def test_who_is_to_go_gets_nothing(life: Life) -> None:
     assert choice(worker(1, 0, life)) is Elsewhere.START
-    assert choice(worker(1, 0, life), may_start=False) is Elsewhere.FULL
+    assert choice(worker(1, 0, life), may_start=False) is Elsewhere.WAIT
 
 
 def test_who_has_done_its_share_gets_nothing() -> None:
-    assert choice(worker(1, 2, quota=0), may_start=False) is Elsewhere.FULL
+    assert choice(worker(1, 2, quota=0), may_start=False) is Elsewhere.WAIT
     assert choice(worker(1, 2, quota=1), may_start=False) == 1
 
 
 def test_full_is_full() -> None:
-    assert choice(worker(1, 4), worker(2, 4, Life.STARTING), may_start=False) is Elsewhere.FULL
+    assert choice(worker(1, 4), worker(2, 4, Life.STARTING), may_start=False) is Elsewhere.WAIT

@@ -82,6 +82,11 @@ class World:
         return [note.text.format(**note.facts) for note in self.wanted(commands.Note)]
 
     @property
+    def looked(self) -> int:
+        """The number of the last look at running rows."""
+        return max((command.look for command in self.wanted(commands.AskRunning)), default=0)
+
+    @property
     def flushed(self) -> list[commands.Flush]:
         return self.wanted(commands.Flush)
 
@@ -127,10 +132,9 @@ class World:
                 fault = self.fault("due")
                 count = 0 if fault == "undone" else self.table.flip_due(limit, self.now)
                 self.reports.append(events.Flipped(count) if fault == "ok" else events.DueFailed())
-            case commands.AskRunning():
-                asked = any(isinstance(report, events.RunningRows) for report in self.reports)
-                if self.fault("running") == "ok" and not asked:
-                    self.reports.append(events.RunningRows(self.running()))
+            case commands.AskRunning(look):
+                if self.fault("running") == "ok":
+                    self.reports.append(events.RunningRows(look=look, rows=self.running()))
             case commands.Flush():
                 self.reports.append(events.Flushed() if self.fault("flush") == "ok" else events.FlushFailed())
             case commands.Note():
@@ -150,7 +154,7 @@ class World:
         return self.faults[what].pop(0) if self.faults.get(what) else "ok"
 
     def in_flight(self, stage: str) -> int:
-        return sum(held_stage == stage for _, _, held_stage in self.engine.holdings())
+        return sum(held.stage == stage for held in self.engine.holdings())
 
     def _note(self, event: Event) -> None:
         """Keep in mind what the engine learns by *event*."""
@@ -181,7 +185,7 @@ class World:
         never_worked = not child.heard_ready or (code == status.BAD_CONFIG and not child.heard_answer)
         if child.head and not (child.asked or child.doomed or never_worked):
             self.suspects.update(child.head)
-            self.guilty.add(next(held[:2] for held in self.engine.holdings() if held[0] == child.head[0]))
+            self.guilty.add(next(held.key for held in self.engine.holdings() if held.workqueue_id == child.head[0]))
 
     # the database
 
@@ -372,9 +376,9 @@ class World:
         at_work = [workqueue_id for child in self.children.values() for workqueue_id in child.line]
         assert len(at_work) == len(set(at_work)), f"in two places: {sorted(at_work)}"
         held: dict[Key, str] = {}
-        for workqueue_id, token, stage in self.engine.holdings():
-            assert (workqueue_id, token) not in held
-            held[workqueue_id, token] = stage
+        for claim in self.engine.holdings():
+            assert claim.key not in held
+            held[claim.key] = claim.stage
         for stage, spec in self.specs.items():
             in_flight = sum(held_stage == stage for held_stage in held.values())
             assert in_flight <= spec.capacity, f"{in_flight} in flight at {stage}"
