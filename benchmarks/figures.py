@@ -1,0 +1,30 @@
+"""The arithmetic of the benchmarks, and the order of their runs. Pure."""
+
+import math
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """Return the smallest of *values* that so many percent of them do not exceed: one that did occur.
+
+    Raises ValueError when there are no values, or the percentage is not above 0 and up to 100.
+    """
+    if not values:
+        raise ValueError("expected at least one value")
+    if not 0 < percent <= 100:
+        raise ValueError(f"expected a percentage above 0 and up to 100, not {percent}")
+    return sorted(values)[max(1, math.ceil(len(values) * percent / 100)) - 1]
+
+
+def interleaved(subjects: Sequence[T], rounds: int) -> list[T]:
+    """Return the order in which *subjects* are measured, each *rounds* times.
+
+    They take turns, and every other round goes backwards: a machine that slows down during the run slows all of them.
+    """
+    order: list[T] = []
+    for number in range(rounds):
+        order += subjects if number % 2 == 0 else subjects[::-1]
+    return order
