@@ -69,8 +69,8 @@ class CommandLine:
 def _no_option(address: str) -> str:
     if not address.startswith("-"):
         return address
-    local, domain = split_address(address)
-    return f"{quoted(local)}@{domain}" if domain else quoted(local)
+    local, _ = split_address(address)
+    return quoted(local) + address.removeprefix(local)
 
 
 def _parse(text: str) -> CommandLine:

@@ -41,7 +41,14 @@ def test_the_null_sender_is_an_empty_word():
 
 @pytest.mark.parametrize(
     ("address", "word"),
-    [("-rf@x", '"-rf"@x'), ("--help@x", '"--help"@x'), ("-", '"-"'), ("-a@b@x", '"-a@b"@x'), ("a-b@x", "a-b@x")],
+    [
+        ("-rf@x", '"-rf"@x'),
+        ("--help@x", '"--help"@x'),
+        ("-", '"-"'),
+        ("-a@b@x", '"-a@b"@x'),
+        ("-@@", '"-@"@'),
+        ("a-b@x", "a-b@x"),
+    ],
 )
 def test_an_address_that_begins_with_a_hyphen_is_written_in_its_other_form(address: str, word: str):
     for text in ("x {sender}", "x {recipient}", "x {recipients}"):
