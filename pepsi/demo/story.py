@@ -19,7 +19,7 @@ class Ending(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A message's stay at a stage, in seconds. *worked* is None until a worker has taken it."""
+    """A message's stay at a stage, in seconds. *worked* counts from the claim; it is None until the message leaves."""
 
     stage: str
     waited: float
