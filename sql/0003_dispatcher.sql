@@ -22,7 +22,9 @@ BEGIN
         FROM unnest(stages, capacities) AS want (stage, capacity)
         CROSS JOIN LATERAL (
             SELECT w.workqueue_id FROM pepsi.workqueue w
-            WHERE w.status = 'pending' AND w.stage = want.stage
+            -- Not an equality: that would make the stage no part of the order, and the planner could walk the primary
+            -- key instead, past every row that is not pending.
+            WHERE w.status = 'pending' AND w.stage BETWEEN want.stage AND want.stage
             ORDER BY w.stage, w.workqueue_id
             LIMIT want.capacity
             -- There is one claimer, so nothing is shared out by this. It steps over a row that somebody's forgotten

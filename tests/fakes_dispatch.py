@@ -295,5 +295,6 @@ class ScriptedEngine:
             raise self.error
         return self.turns.pop(0) if self.turns else []
 
-    def next_wake(self, now: float) -> float:
-        return now + self.wake_in
+    @property
+    def next_wake(self) -> float:
+        return (self.heard[-1][0] if self.heard else 0.0) + self.wake_in

@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -98,13 +98,27 @@ def locate(
     raise ConfigError(f"there is no configuration file at any of {searched}; name one with -c or ${VARIABLE}")
 
 
-def load(path: Path, *, overlay: Iterable[tuple[str, str, str]] = (), machine: str | None = None) -> Config:
+OwnKeys = Callable[[RawSection], list[Problem] | None]
+"""Returns what is wrong with a stage's own keys in its section, or None if it does not know the stage."""
+
+
+def unknown_to_us(section: RawSection) -> None:
+    """Know no stage: what is left to whoever may not import one."""
+
+
+def load(
+    path: Path,
+    *,
+    overlay: Iterable[tuple[str, str, str]] = (),
+    machine: str | None = None,
+    own_keys: OwnKeys = unknown_to_us,
+) -> Config:
     """Return the configuration in the file at *path*. Raises ConfigError with all that is wrong, one error a line.
 
     *overlay* is rows of section, key and value that are layered on the stages of the file. *machine* is the host name
-    of this machine, if it is not to be asked.
+    of this machine, if it is not to be asked. *own_keys* looks at the keys that only a stage knows.
     """
-    return _Loading(_content(path), path, machine).config(overlay)
+    return _Loading(_content(path), path, machine, own_keys).config(overlay)
 
 
 def load_base(path: Path, *, machine: str | None = None) -> Base:
@@ -133,8 +147,9 @@ def _content(path: Path) -> bytes:
 class _Loading:
     """One file on its way to a configuration; gathers what is wrong."""
 
-    def __init__(self, data: bytes, path: Path, machine: str | None) -> None:
+    def __init__(self, data: bytes, path: Path, machine: str | None, own_keys: OwnKeys = unknown_to_us) -> None:
         self._path = path
+        self._own_keys = own_keys
         self._directory = path.absolute().parent
         self._machine = machine or os.uname().nodename
         self._sections, self._problems = inifile.read(data, str(path), self._directory)
@@ -155,8 +170,14 @@ class _Loading:
         options = {name: self._checked(StageOptions, section, ignore_unknown=True) for name, section in raw.items()}
         errors, doubts = graph.check(self._raw("pepsi-ingress"), raw)
         self._problems += errors
+        for section in raw.values():
+            own = self._own_keys(section)
+            if own is None:
+                # A stage that only its worker knows: what is nearly a common key may be one of its own.
+                warnings += _misspelt(section)
+            else:
+                self._problems += [problem for problem in own if problem.key not in _COMMON_KEYS]
         self._raise()
-        warnings += [problem for section in raw.values() for problem in _misspelt(section)]
         return Config(
             path=self._path.absolute(),
             pepsi=self._pepsi,

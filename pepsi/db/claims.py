@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pepsi.db.statement import Statement, named
-from pepsi.model import claim
 from pepsi.sched.commands import Settlement
 from pepsi.sched.events import ClaimedRow, RunningRow
 
@@ -23,7 +22,10 @@ def claimed(rows: Iterable[Row]) -> tuple[ClaimedRow, ...]:
 
 
 def settle(settlements: Sequence[Settlement]) -> Statement:
-    """Write *settlements*, each if its row still runs under its claim."""
+    """Write *settlements*, each if its row still runs under its claim.
+
+    Returns the ids of rows that still do, but are locked by somebody else: these are not written.
+    """
     items = [
         {
             "workqueue_id": write.workqueue_id,
@@ -34,7 +36,7 @@ def settle(settlements: Sequence[Settlement]) -> Statement:
         }
         for write in settlements
     ]
-    return named("settle", items=json.dumps(items))
+    return named("settle", ids=[write.workqueue_id for write in settlements], items=json.dumps(items))
 
 
 def next_due() -> Statement:
@@ -47,9 +49,9 @@ def flip_due(limit: int) -> Statement:
     return named("flip_due", limit=limit)
 
 
-def running_rows(epoch: int) -> Statement:
-    """Ask which rows run under *epoch*."""
-    return named("running_rows", first=claim.pack(epoch, 0), beyond=claim.pack(epoch + 1, 0))
+def running_rows() -> Statement:
+    """Ask which rows are running."""
+    return named("running_rows")
 
 
 def running(rows: Iterable[Row]) -> tuple[RunningRow, ...]:

@@ -12,8 +12,9 @@ class Fault(enum.Enum):
     LIMIT = "limit"  # the server has no connection left for us
     RETRY = "retry"  # the statement had no effect and may simply be run again
     READ_ONLY = "read-only"  # a standby, or a server set so: close, and connect anew later
+    DATA = "data"  # a value that was to be written is at fault
     CANCELLED = "cancelled"  # a time-out, or somebody cancelled it
-    OTHER = "other"  # the statement itself is at fault
+    OTHER = "other"  # a right, a disk, a statement: whatever else, and not for what was to be written
 
 
 _BY_CODE = {
@@ -27,6 +28,9 @@ _BY_CODE = {
 _LOST_CLASSES = ("08", "57P0")
 """connection_exception, and the shutdowns: admin, crash, cannot connect now, database dropped, idle session."""
 
+_DATA_CLASSES = ("22", "23")
+"""data_exception, integrity_constraint_violation."""
+
 # A refusal to connect reaches us as bare text: libpq keeps no SQLSTATE of it.
 _LIMIT_TEXTS = ("too many clients", "remaining connection slots", "too many connections")
 
@@ -39,7 +43,9 @@ def fault_of(error: BaseException) -> Fault:
         return Fault.OTHER
     code = error.pgcode
     if code is not None:
-        return Fault.LOST if code.startswith(_LOST_CLASSES) else _BY_CODE.get(code, Fault.OTHER)
+        if code.startswith(_LOST_CLASSES):
+            return Fault.LOST
+        return _BY_CODE.get(code, Fault.DATA if code.startswith(_DATA_CLASSES) else Fault.OTHER)
     # A connection that breaks shows up as an OperationalError, and at times as a plain DatabaseError.
     if isinstance(error, psycopg2.OperationalError) or type(error) is psycopg2.DatabaseError:
         return Fault.LIMIT if any(text in str(error) for text in _LIMIT_TEXTS) else Fault.LOST

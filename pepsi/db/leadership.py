@@ -64,5 +64,10 @@ def return_former(epoch: int) -> Statement:
     return named("return_former", first=claim.pack(epoch, 0))
 
 
+def former_left(epoch: int) -> Statement:
+    """Ask whether such rows are left, which somebody else has locked."""
+    return named("former_left", first=claim.pack(epoch, 0))
+
+
 def _columns(held: Sequence[Held]) -> tuple[list[int], list[int], list[str]]:
     return [one.workqueue_id for one in held], [one.claim for one in held], [one.stage for one in held]

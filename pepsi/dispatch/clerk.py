@@ -44,11 +44,12 @@ class Clerk:
     async def settle(self, command: commands.Settle) -> None:
         """Settled, or SettleFailed."""
         try:
-            await self._writes.run(claims.settle(command.settlements))
+            locked = await self._writes.run(claims.settle(command.settlements))
         except DatabaseError as error:
+            self._complain("writing what became of messages", error)
             self._report(events.SettleFailed(str(error), refused=_is_final(error)))
         else:
-            self._report(events.Settled())
+            self._report(events.Settled(locked=tuple(row[0] for row in locked)))
 
     async def ask_due(self) -> None:
         """DueIn, or DueFailed."""
@@ -73,7 +74,7 @@ class Clerk:
     async def ask_running(self, look: int) -> None:
         """RunningRows; nothing when the database does not answer: the next heartbeat asks again."""
         try:
-            rows = await self._writes.run(claims.running_rows(self._epoch))
+            rows = await self._writes.run(claims.running_rows())
         except DatabaseError as error:
             self._complain("looking for strays", error)
         else:
@@ -96,4 +97,4 @@ class Clerk:
 
 def _is_final(error: DatabaseError) -> bool:
     """Whether writing the same again would be refused again."""
-    return isinstance(error, Refused) and error.fault is Fault.OTHER
+    return isinstance(error, Refused) and error.fault is Fault.DATA

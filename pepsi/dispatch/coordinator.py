@@ -43,6 +43,7 @@ class Coordinator:
         self._inbox: list[Event] = []
         self._turn_due: IDelayedCall | None = None
         self._alarm: IDelayedCall | None = None
+        self._alarm_at = 0.0
         self._over = False
 
     def post(self, event: Event) -> None:
@@ -103,10 +104,13 @@ class Coordinator:
         defer.ensureDeferred(work).addErrback(self._broken)
 
     def _set_alarm(self, now: float) -> None:
+        wake = self._engine.next_wake
         if self._alarm is not None and self._alarm.active():
+            if self._alarm_at <= wake:
+                return  # it rings too early, which costs less than to set it anew at each turn
             self._alarm.cancel()
-        delay = self._engine.next_wake(now) - now
-        self._alarm = self._reactor.callLater(max(0.0, delay), self._ring)
+        self._alarm_at = wake
+        self._alarm = self._reactor.callLater(max(0.0, wake - now), self._ring)
 
     def _ring(self) -> None:
         # Not at once: pipes that can be read by now are read first, so that an answer that lies there is not a hang.
@@ -114,8 +118,10 @@ class Coordinator:
 
     def _broken(self, failure: Failure) -> None:
         self.log.failure("the dispatcher is broken and ends", failure)
-        self._fleet.kill_all()
-        self._end(1)
+        try:
+            self._fleet.kill_all()
+        finally:
+            self._end(1)
 
     def _end(self, status: int) -> None:
         if self._over:

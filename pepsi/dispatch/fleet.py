@@ -1,6 +1,8 @@
 """All worker processes, by number: starts them, hands them ids, and makes them end."""
 
-from collections.abc import Callable, Mapping
+import contextlib
+import signal
+from collections.abc import Callable, Iterator, Mapping
 
 from twisted.internet.interfaces import IDelayedCall, IReactorProcess, IReactorTime
 
@@ -38,7 +40,8 @@ class Fleet:
         try:
             what = self._prepare(stage)
             environment: Mapping[str, str] = what.environment
-            self._spawner.spawnProcess(process, what.executable, list(what.arguments), environment)
+            with _clean_signal_mask():
+                self._spawner.spawnProcess(process, what.executable, list(what.arguments), environment)
         except (OSError, StageError) as error:
             self._report(WorkerNotStarted(number, str(error)))
             return
@@ -74,8 +77,11 @@ class Fleet:
         if process is None:
             return
         how(process)
-        if number not in self._alarms:
+        alarm = self._alarms.get(number)
+        if alarm is None or not alarm.active():
             self._alarms[number] = self._clock.callLater(patience, process.kill)
+        elif alarm.getTime() > self._clock.seconds() + patience:
+            alarm.reset(patience)
 
     def _heard(self, event: Event) -> None:
         if isinstance(event, WorkerGone):
@@ -84,3 +90,13 @@ class Fleet:
             if alarm is not None and alarm.active():
                 alarm.cancel()
         self._report(event)
+
+
+@contextlib.contextmanager
+def _clean_signal_mask() -> Iterator[None]:
+    """Let what is started in here inherit no blocked signal: a worker that blocks SIGTERM would not end."""
+    former = signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)

@@ -51,6 +51,8 @@ class Leadership:
         self._holdings = holdings
         self._epoch: int | None = None
         self._regaining: defer.Deferred[None] | None = None
+        self.held = False
+        """Whether the lock is known to be held, and claims may be made."""
 
     async def take(self, *, standby: bool = False) -> int:
         """Take the lock and begin an epoch; return its number.
@@ -68,8 +70,11 @@ class Leadership:
             await task.deferLater(self._reactor, RETRY)
             waited += RETRY
         self._epoch = int((await self._session.run(leadership.raise_epoch()))[0][0])
+        self.held = True
         self._session.on_down(self._lost)
         self._session.on_up(self._regain)
+        if not self._session.up:
+            self._lost()
         return self._epoch
 
     def stop(self) -> None:
@@ -99,6 +104,7 @@ class Leadership:
         return f"held by {name or 'a session'}, server process {pid}, from {client}, since {since}"
 
     def _lost(self) -> None:
+        self.held = False
         self._report(LockLost())
 
     def _regain(self) -> None:
@@ -109,15 +115,18 @@ class Leadership:
     async def _take_again(self) -> None:
         assert self._epoch is not None
         while True:
+            # First the lock: an epoch that is read before it can be raised before the lock is ours.
+            locked = await self._lock()
             epoch = int((await self._session.run(leadership.present_epoch()))[0][0])
             if epoch != self._epoch:
                 self._report(Fenced(f"the database is at epoch {epoch}, this dispatcher's is {self._epoch}"))
                 return
-            if await self._lock():
+            if locked:
                 break
             # Most likely our own former session, which the server does not know to be gone.
             await task.deferLater(self._reactor, RETRY)
         await self._reconcile(self._epoch)
+        self.held = True
         self._report(LockHeld())
 
     async def _reconcile(self, epoch: int) -> None:

@@ -10,9 +10,10 @@ from pepsi.errors import DatabaseError
 from pepsi.reactor.session import Session
 from pepsi.sched.events import Event, Wake, Woken
 
-CHANNEL = "workqueue"
+CHANNELS = ("workqueue", "workqueue_repair")
+"""New mail, and rows that were moved by hand."""
 
-_LISTEN = Statement(f"LISTEN {CHANNEL}", {})
+_LISTEN = Statement("; ".join(f"LISTEN {channel}" for channel in CHANNELS), {})
 
 
 class Listener:
@@ -31,7 +32,7 @@ class Listener:
         await self._session.run(_LISTEN)
 
     def _heard(self, channel: str) -> None:
-        if channel == CHANNEL:
+        if channel in CHANNELS:
             self._report(Woken(Wake.NOTIFIED))
 
     def _connected(self) -> None:

@@ -17,6 +17,8 @@ from pepsi.sched.events import Answered, Event, Garbled, WorkerGone, WorkerReady
 from pepsi.wire.session import Ready, WorkerOutput, render_ids
 
 STDIN, STDOUT, STDERR = 0, 1, 2
+_IN_VAIN = (ProcessExitedAlready, ProcessLookupError, PermissionError)
+"""A signal that reaches nobody: it is dead, or has become another account's. Either shows by itself."""
 LINGER = 2.0
 """Seconds that a pipe may outlive the process, held by a grandchild, or the process its pipes."""
 
@@ -58,7 +60,7 @@ class WorkerProcess(ProcessProtocol):
 
     def terminate(self) -> None:
         """Send SIGTERM to the worker alone: it is to finish the message in hand."""
-        with contextlib.suppress(ProcessExitedAlready):
+        with contextlib.suppress(*_IN_VAIN):
             self.transport.signalProcess("TERM")
 
     def kill(self) -> None:
@@ -66,7 +68,7 @@ class WorkerProcess(ProcessProtocol):
         pid = self.transport.pid
         if pid is None:
             return
-        with contextlib.suppress(ProcessExitedAlready, ProcessLookupError):
+        with contextlib.suppress(*_IN_VAIN):
             if os.getpgid(pid) == pid:
                 os.killpg(pid, signal.SIGKILL)
             self.transport.signalProcess("KILL")
@@ -111,14 +113,14 @@ class WorkerProcess(ProcessProtocol):
             signal=getattr(reason.value, "signal", None),
         )
         self._cancel_timer()
-        self._timer = self._reactor.callLater(LINGER, self._finish)
+        self._timer = self._reactor.callLater(LINGER, self._let_go)
         self._settle()
 
     def processEnded(self, reason: Failure) -> None:
         """It is dead, and all its pipes are closed."""
         if self._end is None:
             self.processExited(reason)
-        self._finish()
+        self._let_go()
 
     def _half_closed(self, why: str) -> None:
         self._timer = None
@@ -128,16 +130,19 @@ class WorkerProcess(ProcessProtocol):
 
     def _settle(self) -> None:
         if STDOUT not in self._open:
-            self._finish()
+            self._tell_end()
 
-    def _finish(self) -> None:
+    def _let_go(self) -> None:
+        """Close what is open still: its last words on standard error, at the latest, have been read."""
         self._cancel_timer()
-        if self._over or self._end is None:
-            return
-        self._over = True
+        self._tell_end()
         self._chatter.close()
         self.transport.loseConnection()
-        self._report(self._end)
+
+    def _tell_end(self) -> None:
+        if self._end is not None and not self._over:
+            self._over = True
+            self._report(self._end)
 
     def _cancel_timer(self) -> None:
         timer, self._timer = self._timer, None

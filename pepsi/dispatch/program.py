@@ -10,8 +10,8 @@ from pathlib import Path
 from pepsi.errors import StageError
 from pepsi.model.stage import StageSpec
 
-WITHHELD = ("NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC")
-"""What the service manager told the dispatcher, and no child should act on."""
+WITHHELD = ("NOTIFY_SOCKET", "WATCHDOG_")
+"""How variables begin by which the service manager spoke to the dispatcher, and no child should act on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def launch(spec: StageSpec, epoch: int, config_file: Path | None, environ: Mappi
     found = shutil.which(words[0], path=search)
     if found is None:
         raise StageError(_why_not(words[0], spec.name))
-    environment = {key: value for key, value in environ.items() if key not in WITHHELD}
+    environment = {key: value for key, value in environ.items() if not key.startswith(WITHHELD)}
     # Any worker that uses libpq then shows up under its stage's name, and can be told from those of another dispatcher.
     environment |= {
         "PATH": search,

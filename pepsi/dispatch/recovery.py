@@ -8,8 +8,8 @@ from twisted.logger import Logger
 
 from pepsi.db import leadership
 from pepsi.errors import DatabaseError
-from pepsi.reactor.session import Session
-from pepsi.sched.events import Event, Wake, Woken
+from pepsi.reactor.session import Refused, Session, Unavailable
+from pepsi.sched.events import Event, FormerReturned, Wake, Woken
 
 PATIENCE = 90.0
 """Seconds that former workers have to go once their database sessions were terminated."""
@@ -33,41 +33,50 @@ class Recovery:
         A row is fenced by its claim token in any case; what is waited for is that its former worker is not in the
         middle of delivering it. Goes on through database outages.
         """
+        await self._end_workers()
+        await self._give_back()
+        self._report(FormerReturned())
+
+    async def _end_workers(self) -> None:
         waited, told = 0.0, False
-        while True:
+        while waited < PATIENCE:
             try:
                 former = await self._session.run(leadership.former_workers())
-                if not former or waited >= PATIENCE:
-                    break
+                if not former:
+                    return
                 if not told:
+                    told = True
                     names = sorted({name for _, name in former})
                     self.log.warn("workers of a former dispatcher are ended: {names}", names=names)
-                    told = True
                 await self._session.run(leadership.end_former_workers())
-            except DatabaseError as error:
-                self.log.warn("workers of a former dispatcher cannot be ended: {why}", why=str(error))
+            except Unavailable:
+                waited -= STEP  # an outage is no time in which they could have gone
+            except Refused as error:
+                if waited == 0.0:
+                    self.log.warn("workers of a former dispatcher cannot be ended: {why}", why=str(error))
             await task.deferLater(self._reactor, STEP)
             waited += STEP
-        if former:
-            self.log.error(
-                "after {seconds:g} s sessions of a former dispatcher's workers are still there; their messages are "
-                "taken up all the same",
-                seconds=waited,
-            )
-        await self._give_back()
+        self.log.error(
+            "after {seconds:g} s sessions of a former dispatcher's workers are still there; their messages are taken "
+            "up all the same",
+            seconds=PATIENCE,
+        )
 
     async def _give_back(self) -> None:
         total = 0
         while True:
             try:
                 rows = await self._session.run(leadership.return_former(self._epoch))
+                left = not rows and (await self._session.run(leadership.former_left(self._epoch)))[0][0]
             except DatabaseError as error:
                 self.log.warn("messages of a former dispatcher cannot be given back yet: {why}", why=str(error))
-                await task.deferLater(self._reactor, STEP * 10)
-                continue
-            if not rows:
+                rows, left = [], True
+            if rows:
+                total += len(rows)
+                self._report(Woken(Wake.NOTIFIED))
+            elif not left:
                 break
-            total += len(rows)
-            self._report(Woken(Wake.NOTIFIED))
+            else:
+                await task.deferLater(self._reactor, STEP * 10)
         if total:
             self.log.warn("{count} messages were interrupted with the former dispatcher and wait again", count=total)

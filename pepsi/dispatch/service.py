@@ -30,6 +30,9 @@ from pepsi.sched.engine import Engine, Settings
 from pepsi.sched.events import Event, LockHeld, StopRequested
 from pepsi.sched.held import Held
 
+PROBE_MARGIN = 10.0
+"""Seconds that the server may take beyond STATEMENT_TIMEOUT before a session is taken to be dead."""
+
 Overlay = list[tuple[str, str, str]]
 """Rows of section, key and value."""
 
@@ -120,7 +123,7 @@ class DispatchService(Service):
             Fleet(self._spawner, self._reactor, lambda stage: self._launch(specs[stage], epoch), self._post),
             self._exited,
         )
-        if locked.up:
+        if self._leadership.held:
             self._post(LockHeld())
         self.log.info("dispatching under epoch {epoch} for {stages}", epoch=epoch, stages=", ".join(specs))
         self._recovering = defer.ensureDeferred(Recovery(self._reactor, writes, epoch, self._post).run())
@@ -143,7 +146,8 @@ class DispatchService(Service):
         )
         self._sessions.append(session)
         await session.open()
-        probe = Probe(self._reactor, session)
+        # Longer than any statement that a question could have to wait for.
+        probe = Probe(self._reactor, session, patience=self._plan.statement_timeout + PROBE_MARGIN)
         self._probes.append(probe)
         probe.start()
         return session

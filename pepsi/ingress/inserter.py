@@ -82,7 +82,7 @@ class Inserter:
         try:
             numbers = await self._insert([waiting.arrival for waiting in batch])
         except Refused as error:
-            if len(batch) == 1 or error.fault is not Fault.OTHER:
+            if len(batch) == 1 or error.fault not in (Fault.DATA, Fault.OTHER):
                 _fail(batch, str(error))
                 self.log.error("{count} messages not stored: {why}", count=len(batch), why=one_line(str(error)))
                 return

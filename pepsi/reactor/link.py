@@ -3,7 +3,7 @@
 A link is made, used and thrown away; it never reconnects. ``pepsi.reactor.session`` makes the next one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import psycopg2
@@ -30,12 +30,16 @@ class Link(txpostgres.Connection):  # type: ignore[misc]
         self._lost = lost
         self._over = False
 
-    async def open(self, conninfo: str, timeout: float) -> None:
-        """Connect, or raise psycopg2.Error. libpq's own connect_timeout does not count for asynchronous connects."""
-        opening = self.connect(conninfo)
+    async def open(self, conninfo: str, first: Iterable[Statement], timeout: float) -> Rows:
+        """Connect, run the statements *first*, and return the rows of the last; or raise psycopg2.Error.
+
+        All of it may take *timeout* seconds: libpq's own bound does not count for asynchronous connects, and a server
+        that lets us in may still not answer. A cancel never reaches the driver.
+        """
+        opening = defer.ensureDeferred(self._open(conninfo, first))
         alarm = self.reactor.callLater(timeout, self.close)
         try:
-            await shielded(opening)
+            return await shielded(opening)
         except (psycopg2.Error, defer.CancelledError):
             raise
         except Exception as error:
@@ -44,6 +48,13 @@ class Link(txpostgres.Connection):  # type: ignore[misc]
         finally:
             if alarm.active():
                 alarm.cancel()
+
+    async def _open(self, conninfo: str, first: Iterable[Statement]) -> Rows:
+        await self.connect(conninfo)
+        rows: Rows = []
+        for statement in first:
+            rows = await self.execute(statement)
+        return rows
 
     async def execute(self, statement: Statement) -> Rows:
         """Run one statement outside a transaction, and return its rows, none if it yields none."""

@@ -11,9 +11,6 @@ from pepsi.reactor.session import Session
 
 INTERVAL = 20.0
 """Seconds between two questions."""
-PATIENCE = 20.0
-"""Seconds that an answer may take, the statement under way included."""
-
 _log = Logger()
 _QUESTION = Statement("SELECT 1", {})
 
@@ -25,9 +22,7 @@ class Probe:
     session's longest statement.
     """
 
-    def __init__(
-        self, reactor: IReactorTime, session: Session, *, interval: float = INTERVAL, patience: float = PATIENCE
-    ) -> None:
+    def __init__(self, reactor: IReactorTime, session: Session, *, patience: float, interval: float = INTERVAL) -> None:
         self._reactor = reactor
         self._session = session
         self._interval = interval

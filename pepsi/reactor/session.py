@@ -63,6 +63,9 @@ class Session:
         self._turn = defer.DeferredLock()
         self._wanted = False
         self._healing: defer.Deferred[None] | None = None
+        self._delay = 0.0
+        """Before the next attempt to connect."""
+        self._up_since = float("-inf")
         self._up_callbacks: list[Callable[[], None]] = []
         self._down_callbacks: list[Callable[[], None]] = []
         self._heard_callbacks: list[Callable[[str], None]] = []
@@ -166,9 +169,9 @@ class Session:
     async def _connect(self) -> None:
         link = Link(self._reactor, self._heard, lambda why: self._lost(link, why))
         try:
-            await link.open(conninfo(self._parameters), self._parameters.connect_timeout)
-            await link.execute(Statement(pins(self._parameters), {}))
-            if (await link.execute(_WRITABLE)) != [("off",)]:
+            first = (Statement(pins(self._parameters)), _WRITABLE)
+            read_only = await link.open(conninfo(self._parameters), first, self._parameters.connect_timeout)
+            if read_only != [("off",)]:
                 raise psycopg2.OperationalError("the server is read-only")
         except BaseException:
             link.close()
@@ -177,6 +180,7 @@ class Session:
             link.close()
             return
         self._link = link
+        self._up_since = self._reactor.seconds()
 
     def _heard(self, channel: str) -> None:
         for callback in self._heard_callbacks:
@@ -198,16 +202,19 @@ class Session:
             self._healing.addErrback(self._healing_failed)
 
     async def _reconnect(self) -> None:
-        delay, attempts = FIRST_DELAY, 0
+        if self._reactor.seconds() - self._up_since > LONGEST_DELAY:
+            self._delay = 0.0  # it did well for a while: the first attempt is made at once
+        attempts = 0
         while self._wanted:
+            if self._delay:
+                await task.deferLater(self._reactor, self._delay * (0.75 + self._chance() / 2))
+            self._delay = min(max(FIRST_DELAY, self._delay * GROWTH), LONGEST_DELAY)
             try:
                 await self._connect()
             except psycopg2.Error as error:
                 attempts += 1
                 level = self.log.warn if attempts == 1 else self.log.debug
                 level("database session {name} cannot connect: {why}", name=self._name, why=_sentence(error))
-                await task.deferLater(self._reactor, delay * (0.75 + self._chance() / 2))
-                delay = min(delay * GROWTH, LONGEST_DELAY)
                 continue
             break
         self._healing = None

@@ -49,7 +49,7 @@ class Books:
 
     def strike(self, held: Held, why: str, *, hang: bool, now: float) -> None:
         """Owe a strike for *held*."""
-        write = strike(held, why, hang=hang, spread=self.chance())
+        write = strike(held, why, hang=hang, chance=self.chance)
         counts = self.statistics.at(held.stage)
         counts.strikes += 1
         counts.timeouts += hang

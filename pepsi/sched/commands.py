@@ -89,7 +89,7 @@ class FlipDue:
 
 @dataclass(frozen=True, slots=True)
 class AskRunning:
-    """Ask which rows of this epoch are running: RunningRows, or nothing if the database does not answer.
+    """Ask which rows are running: RunningRows, or nothing if the database does not answer.
 
     *look* is the number of the question.
     """

@@ -26,6 +26,10 @@ class Crew:
     def __init__(self, specs: Mapping[str, StageSpec], books: Books, *, idle_timeout: float, trace: bool) -> None:
         self.pools = {name: Pool(spec) for name, spec in specs.items()}
         self.workers: dict[int, Worker] = {}
+        self.done: set[int] = set()
+        """Ids that were answered 0. Whoever compares them with the database empties it."""
+        self.suspects: set[int] = set()
+        """Ids of which one made a worker crash, and nobody knows which: each is to run alone until it is answered."""
         self._books = books
         self._idle_timeout = idle_timeout
         self._trace = trace
@@ -43,7 +47,7 @@ class Crew:
         worker = self.workers.get(event.worker)
         if worker is None:
             return
-        worker.was_ready = True
+        worker.was_ready, worker.batch = True, event.batch
         if worker.life is Life.STARTING:
             worker.life = Life.READY
             worker.idle_since = worker.head_since = now
@@ -77,6 +81,7 @@ class Crew:
 
     def _answer(self, worker: Worker, pool: Pool, answer: Status, seconds: float, now: float) -> None:
         held = worker.line.popleft()
+        self.suspects.discard(held.workqueue_id)
         self._count(held.stage, answer, seconds)
         if answer.warning:
             self._note(Level.WARN, "worker {worker} of {stage}: {why}", worker, why=answer.warning)
@@ -85,10 +90,11 @@ class Crew:
                 Level.DEBUG, "message {workqueue_id} answered {code} at {stage} after {ms:.1f} ms", worker,
                 workqueue_id=held.workqueue_id, code=answer.code, ms=seconds * 1e3,
             )  # fmt: skip
-        write = settlement(held, answer, spread=self._books.chance())
+        write = settlement(held, answer, chance=self._books.chance)
         if write is None:
             self._books.statistics.passes += 1
             pool.hold_off.clear()
+            self.done.add(held.workqueue_id)
             self._books.release(held)
             return
         match answer.code:
@@ -98,6 +104,7 @@ class Crew:
             case status.TEMP_FAIL:
                 self._no_connection(pool, worker, now)
             case _:
+                self._books.statistics.passes += 1
                 self._books.statistics.at(held.stage).failures += 1
                 self._books.statistics.failed += 1
                 self._note(
@@ -167,7 +174,9 @@ class Crew:
         self._books.out.append(commands.Kill(worker.number))
 
     def _strike_head(self, worker: Worker, why: str, *, hang: bool, now: float) -> None:
-        if worker.line:
+        if worker.batch and len(worker.line) > 1:
+            self.suspects.update(held.workqueue_id for held in worker.line)
+        elif worker.line:
             self._books.strike(worker.line.popleft(), why, hang=hang, now=now)
 
     def _forget(self, worker: Worker) -> None:
@@ -179,8 +188,8 @@ class Crew:
             self._books.give_back(worker.line.popleft(), now)
 
     def _drain(self, pool: Pool, now: float) -> None:
-        while pool.waiting:
-            self._books.give_back(pool.waiting.popleft(), now)
+        for held in pool.unplaced():
+            self._books.give_back(held, now)
 
     def _failed_start(self, worker: Worker, why: str, code: int | None, now: float) -> None:
         pool = self.pools[worker.stage]
@@ -207,12 +216,12 @@ class Crew:
 
     def queue(self, held: Held) -> None:
         """Let a claimed id wait for a slot."""
-        self.pools[held.stage].waiting.append(held)
+        self.pools[held.stage].queue(held)
 
     def place(self, now: float) -> None:
         """Hand waiting ids to workers, and start workers for them."""
         for pool in self.pools.values():
-            if not pool.waiting:
+            if not pool.has_waiting:
                 continue
             handed: dict[int, list[int]] = {}
             for held, worker in pool.placements(now):
@@ -276,7 +285,7 @@ class Crew:
 
     def _start(self, pool: Pool, now: float) -> None:
         self._last += 1
-        quota = max(1, int(pool.spec.max_messages * (1 - JITTER * self._books.chance())))
+        quota = int(pool.spec.max_messages * (1 + JITTER * self._books.chance()))
         worker = Worker(self._last, pool.spec.name, since=now, quota=quota)
         self.workers[worker.number] = pool.workers[worker.number] = worker
         self._books.out.append(commands.Start(worker=worker.number, stage=pool.spec.name))

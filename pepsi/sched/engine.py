@@ -31,6 +31,7 @@ FENCED_PATIENCE = 10.0
 REFUSED_PAUSE = 300.0
 """Seconds that a message waits for which the database refuses to write down what became of it."""
 STRAY = "its worker answered 0 and committed nothing"
+"""Said of a message that runs although its worker has let it go."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,8 @@ class Engine:
         self._look = 0
         self._census: events.RunningRows | None = None
         self._strangers: set[tuple[int, int]] = set()
+        self._done_before: set[int] = set()
+        self._former_returned = False
         self._expected = float("inf")
         self._last = now
 
@@ -82,12 +85,16 @@ class Engine:
             self._route(event, now)
         if not self._exited:
             self._decide(now)
-        self._expected, self._last = self.next_wake(now), now
+        self._expected, self._last = self._next_wake(now), now
         out, self._books.out = self._books.out, []
         return out
 
-    def next_wake(self, now: float) -> float:
-        """Return when a Tick is wanted if nothing happens before, in the clock that ``handle`` is given."""
+    @property
+    def next_wake(self) -> float:
+        """When a Tick is wanted if nothing happens before, in the clock that ``handle`` is given."""
+        return self._expected
+
+    def _next_wake(self, now: float) -> float:
         if self._exited:
             return float("inf")
         if self._fenced is not None:
@@ -98,7 +105,7 @@ class Engine:
         if self._books.owed.waits:
             times.append(self._books.owed.retry.until)
         flush = self._flush_due()
-        if flush is not None and self._lock_lost is None:
+        if flush is not None:
             times.append(flush)
         if self._scan and self._claim_pause.active(now):
             times.append(self._claim_pause.until)
@@ -134,9 +141,12 @@ class Engine:
                 self._scan = self._urgent = True
             case events.WorkerNotStarted():
                 self._crew.not_started(event, now)
-            case events.Settled():
-                for held in self._books.owed.written():
+            case events.Settled(locked):
+                for held in self._books.owed.written(now, locked):
                     self._books.release(held)
+                if locked:
+                    text = "somebody holds locks on messages {ids}, for which something is to be written"
+                    self._books.note(Level.WARN, text, ids=list(locked))
                 self._scan = self._urgent = True
             case events.SettleFailed():
                 self._settle_failed(event, now)
@@ -149,6 +159,8 @@ class Engine:
                 self._wake(Wake.DUE, now)
             case events.RunningRows(look=look):
                 self._census = event if look == self._look else self._census
+            case events.FormerReturned():
+                self._former_returned = True
             case events.Flushed():
                 self._stats.end(written=True)
             case events.FlushFailed():
@@ -185,7 +197,8 @@ class Engine:
         got: dict[str, int] = {}
         for row in event.rows:
             got[row.stage] = got.get(row.stage, 0) + 1
-            held = Held(row.workqueue_id, event.token, row.stage, row.strikes, since=now)
+            alone = row.strikes > 0 or row.workqueue_id in self._crew.suspects
+            held = Held(row.workqueue_id, event.token, row.stage, row.strikes, alone)
             if self._books.ledger.take(held):
                 self._queue(held, now)
         short, self._ask_due = self._ask_due, False
@@ -231,11 +244,11 @@ class Engine:
         self._strangers = set()
 
     def _look_for_strays(self, now: float) -> None:
-        """Strike rows that twice in a row ran under a token of ours that nobody holds.
+        """Give back rows that twice in a row ran under a token that nobody holds.
 
-        Only an answer of 0 lets go of a claim without a write, so the worker said that all was done and committed
-        nothing. Without a strike such a message would go round for ever. Not while a claim is under way: its rows run
-        already, but nobody holds them yet.
+        If its worker had answered 0 for it, the worker said that all was done and committed nothing: the message takes
+        a strike, or it would go round for ever. Not while a claim is under way: its rows run already, but nobody holds
+        them yet.
         """
         if self._census is None or self._claiming is not None:
             return
@@ -243,15 +256,25 @@ class Engine:
         strangers = set()
         for row in census.rows:
             key = row.workqueue_id, row.claim
-            pool = self._crew.pools.get(row.stage)
-            if pool is None or self._books.ledger.knows(row.workqueue_id):
+            epoch = claim.epoch_of(row.claim)
+            theirs = epoch > self._epoch or (epoch < self._epoch and not self._former_returned)
+            if theirs or self._books.ledger.knows(row.workqueue_id):
                 continue
             strangers.add(key)
-            if key in self._strangers and self._books.ledger.in_flight(row.stage) < pool.spec.capacity:
-                held = Held(*key, row.stage, row.strikes, since=now)
+            if key in self._strangers:
+                held = Held(*key, row.stage, row.strikes, stray=True)
                 self._books.ledger.take(held)
-                self._books.strike(held, STRAY, hang=False, now=now)
+                self._return_stray(held, now)
         self._strangers = strangers
+        self._done_before, self._crew.done = self._crew.done, set()
+
+    def _return_stray(self, held: Held, now: float) -> None:
+        if held.workqueue_id in self._crew.done or held.workqueue_id in self._done_before:
+            self._books.strike(held, STRAY, hang=False, now=now)
+            return
+        text = "message {workqueue_id} was running at {stage}, but nobody was at work on it; it is given back"
+        self._books.note(Level.WARN, text, workqueue_id=held.workqueue_id, stage=held.stage)
+        self._books.give_back(held, now)
 
     def _decide(self, now: float) -> None:
         if self._fenced is not None:
@@ -312,22 +335,23 @@ class Engine:
     def _write(self, now: float) -> None:
         if self._books.owed.wants_write(now):
             self._books.out.append(commands.Settle(self._books.owed.begin()))
-        if self._lock_lost is not None:
-            return
         flush = self._flush_due()
         if flush is not None and now >= flush:
             deltas = self._stats.begin(now)
             self._books.out.append(commands.Flush(self._stats.number, deltas))
 
     def _flush_due(self) -> float | None:
+        stopping = self._stop_by is not None
+        if self._lock_lost is not None and not stopping:
+            return None
         idle = not len(self._books.ledger)
-        return self._stats.due(idle=idle, last=idle and self._stop_by is not None)
+        return self._stats.due(idle=idle, last=idle and stopping)
 
     def _finish(self, now: float) -> None:
         if self._stop_by is None:
             return
         quiet = not self._crew.workers and not len(self._books.ledger) and self._claiming is None
-        if quiet and not self._claim_unknown and (self._lock_lost is not None or not self._stats.dirty):
+        if quiet and not self._claim_unknown and not self._stats.dirty:
             self._exit(0)
         elif now >= self._stop_by:
             left = tuple(sorted(held.workqueue_id for held in self._books.ledger))

@@ -92,7 +92,12 @@ class WorkerNotStarted:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The settlements under way are written, or their rows had moved on."""
+    """The settlements under way are written, or their rows had moved on.
+
+    *locked* are the ids of those that are not, because somebody else holds their rows.
+    """
+
+    locked: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +139,15 @@ class RunningRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningRows:
-    """The rows that the database calls running under this dispatcher's epoch. *look*: in answer to which question."""
+    """The rows that the database calls running, whoever runs them. *look*: in answer to which question."""
 
     look: int
     rows: tuple[RunningRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FormerReturned:
+    """What former dispatchers had left running is pending again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +189,6 @@ class Tick:
 
 Event = (
     Woken | Claimed | ClaimFailed | WorkerReady | Answered | Garbled | WorkerGone | WorkerNotStarted | Settled
-    | SettleFailed | DueIn | DueFailed | Flipped | RunningRows | Flushed | FlushFailed | LockLost | LockHeld | Fenced
-    | StopRequested | Tick
+    | SettleFailed | DueIn | DueFailed | Flipped | RunningRows | FormerReturned | Flushed | FlushFailed | LockLost
+    | LockHeld | Fenced | StopRequested | Tick
 )  # fmt: skip

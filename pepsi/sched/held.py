@@ -21,13 +21,18 @@ class Place(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class Held:
-    """One claim of one row. *since* is when it was claimed, or came to where it is now."""
+    """One claim of one row.
+
+    One that is to run *alone* shares a worker's pipe with no other: it may be what makes workers crash. A *stray* was
+    found running without anybody at work on it, and takes up no slot.
+    """
 
     workqueue_id: int
     claim: int
     stage: str
     strikes: int
-    since: float
+    alone: bool = False
+    stray: bool = False
     place: Place = Place.WAITING
     parked: "Held | None" = None
 
@@ -68,20 +73,20 @@ class Ledger:
         A claim that was parked before is dropped: the database cannot have given the row out again unless that one
         had lost it.
         """
-        self._in_flight[held.stage] = self.in_flight(held.stage) + 1
+        self._count(held, 1)
         older = self._held.get(held.workqueue_id)
         if older is None:
             self._held[held.workqueue_id] = held
             return True
         if older.parked is not None:
-            self._in_flight[older.parked.stage] -= 1
+            self._count(older.parked, -1)
         held.place = Place.PARKED
         older.parked = held
         return False
 
     def release(self, held: Held) -> Held | None:
         """Let *held* go. Return the claim that was parked on it and goes on now, if any."""
-        self._in_flight[held.stage] -= 1
+        self._count(held, -1)
         parked = held.parked
         if parked is None:
             del self._held[held.workqueue_id]
@@ -90,3 +95,7 @@ class Ledger:
         parked.place = Place.WAITING
         self._held[held.workqueue_id] = parked
         return parked
+
+    def _count(self, held: Held, by: int) -> None:
+        if not held.stray:
+            self._in_flight[held.stage] = self.in_flight(held.stage) + by

@@ -1,6 +1,6 @@
 """Writes that the dispatcher owes the database: kept until they are written, however long that takes (I6)."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
 from pepsi.sched.commands import Settlement
@@ -43,12 +43,21 @@ class Owed:
             self.flying[key] = self.due.pop(key)
         return tuple(settlement for _, settlement in self.flying.values())
 
-    def written(self) -> Iterable[Held]:
-        """The batch under way is in the database; return what it settled."""
-        done = [held for held, _ in self.flying.values()]
+    def written(self, now: float, locked: Container[int] = ()) -> Iterable[Held]:
+        """The batch under way is in the database, but for the rows *locked* by others, which stay owed.
+
+        Returns what it settled.
+        """
+        done = [held for held, _ in self.flying.values() if held.workqueue_id not in locked]
+        left = {key: owed for key, owed in self.flying.items() if key[0] in locked}
+        self.singly = max(0, self.singly - len(self.flying))
         self.flying = {}
-        self.singly = max(0, self.singly - len(done))
-        self.retry.clear()
+        if left:
+            # Behind what came meanwhile: others need not wait for the one who holds these.
+            self.due |= left
+            self.retry.trouble(now)
+        else:
+            self.retry.clear()
         return done
 
     def failed(self, now: float) -> None:

@@ -33,7 +33,7 @@ def choose(
     starting: Worker | None = None
     coming = 0
     for worker in workers:
-        if not worker.life.takes_ids or worker.quota <= 0 or len(worker.line) >= queue_limit:
+        if not _takes(worker, queue_limit):
             continue
         load = len(worker.line)
         if worker.life is Life.STARTING:
@@ -55,3 +55,25 @@ def choose(
         if least is not None:
             return least
     return Elsewhere.WAIT
+
+
+def choose_alone(workers: Iterable[Worker], *, waiting: int, may_start: bool) -> Worker | Elsewhere:
+    """The same for the first of *waiting* ids that are each to run alone: a worker that holds nothing at all."""
+    coming = 0
+    for worker in workers:
+        if not _takes(worker, 1):
+            continue
+        if worker.life is Life.READY:
+            return worker
+        coming += 1
+    return Elsewhere.START if may_start and waiting > coming else Elsewhere.WAIT
+
+
+def kept_free(workers: Iterable[Worker]) -> Worker | None:
+    """Return the worker that is to be fed no more, so that an id which is to run alone gets its turn."""
+    takers = [worker for worker in workers if worker.life.takes_ids and not worker.engaged]
+    return min(takers, key=lambda worker: len(worker.line), default=None)
+
+
+def _takes(worker: Worker, queue_limit: int) -> bool:
+    return worker.life.takes_ids and worker.quota > 0 and len(worker.line) < queue_limit and not worker.engaged

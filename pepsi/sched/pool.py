@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pepsi.model.stage import StageSpec
 from pepsi.sched.cooldown import Cooldown
 from pepsi.sched.held import Held
-from pepsi.sched.packing import Elsewhere, choose
+from pepsi.sched.packing import Elsewhere, choose, choose_alone, kept_free
 from pepsi.sched.worker import Life, Worker
 
 FIRST_GUESS = 0.010
@@ -23,6 +23,8 @@ class Pool:
     spec: StageSpec
     workers: dict[int, Worker] = field(default_factory=dict)
     waiting: deque[Held] = field(default_factory=deque)
+    lonely: deque[Held] = field(default_factory=deque)
+    """What waits to run alone."""
     average: float = FIRST_GUESS
     backlog: bool = False
     """Whether the last claim brought all it asked for, so that more is likely to wait."""
@@ -57,16 +59,39 @@ class Pool:
 
     def may_start(self, now: float) -> bool:
         """Whether the stage may have one more worker."""
-        return len(self.workers) < self.spec.parallelism and not self.cooldown.active(now)
+        if self.cooldown.active(now) or self.hold_off.active(now):
+            return False
+        return len(self.workers) < self.spec.parallelism
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether an id waits for a slot."""
+        return bool(self.waiting or self.lonely)
+
+    def queue(self, held: Held) -> None:
+        """Let *held* wait for a slot."""
+        (self.lonely if held.alone else self.waiting).append(held)
+
+    def unplaced(self) -> Iterator[Held]:
+        """Take away all that waits."""
+        for line in (self.lonely, self.waiting):
+            while line:
+                yield line.popleft()
 
     def placements(self, now: float) -> Iterator[tuple[Held, Worker | None]]:
         """Take waiting ids one by one, each with the worker it goes to; None where one has to be started first.
 
         After a None the caller adds the new worker to ``workers`` and goes on.
         """
+        while self.lonely:
+            choice = choose_alone(self.workers.values(), waiting=len(self.lonely), may_start=self.may_start(now))
+            if choice is Elsewhere.WAIT:
+                break
+            yield self._placed(self.lonely, choice)
+        free = kept_free(self.workers.values()) if self.lonely else None
         while self.waiting:
             choice = choose(
-                self.workers.values(),
+                [worker for worker in self.workers.values() if worker is not free],
                 waiting=len(self.waiting),
                 queue_limit=self.spec.queue_limit,
                 average=self.average,
@@ -74,8 +99,7 @@ class Pool:
             )
             if choice is Elsewhere.WAIT:
                 return
-            if choice is Elsewhere.START:
-                yield self.waiting[0], None
-                continue
-            assert isinstance(choice, Worker)
-            yield self.waiting.popleft(), choice
+            yield self._placed(self.waiting, choice)
+
+    def _placed(self, line: deque[Held], choice: Worker | Elsewhere) -> tuple[Held, Worker | None]:
+        return (line.popleft(), choice) if isinstance(choice, Worker) else (line[0], None)

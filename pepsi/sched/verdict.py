@@ -1,9 +1,12 @@
 """What an answer means for the row. Success means nothing: the worker has written it all."""
 
+from collections.abc import Callable
+
 from pepsi.model import row, status
 from pepsi.model.row import FailureClass, RowStatus
 from pepsi.model.status import Status
 from pepsi.model.text import one_line
+from pepsi.sched.backoff import jittered
 from pepsi.sched.commands import Settlement
 from pepsi.sched.held import Held
 
@@ -11,11 +14,8 @@ LOST_DATABASE_PAUSE = 30.0
 """Seconds that a message waits whose worker lost its database connection."""
 
 
-def settlement(held: Held, answer: Status, *, spread: float) -> Settlement | None:
-    """Return the write that *answer* calls for, None for a success.
-
-    *spread* from 0 to 1 lengthens a pause by up to a fifth.
-    """
+def settlement(held: Held, answer: Status, *, chance: Callable[[], float]) -> Settlement | None:
+    """Return the write that *answer* calls for, None for a success. *chance* lengthens a pause a little."""
     match answer.code:
         case status.OK:
             return None
@@ -24,7 +24,7 @@ def settlement(held: Held, answer: Status, *, spread: float) -> Settlement | Non
                 workqueue_id=held.workqueue_id,
                 claim=held.claim,
                 status=RowStatus.PAUSED,
-                delay=LOST_DATABASE_PAUSE * (1 + 0.2 * spread),
+                delay=jittered(LOST_DATABASE_PAUSE, chance),
                 patch={row.LAST_ERROR: answer.reason or "the worker lost its database connection"},
             )
         case status.TEMP_FAIL:

@@ -53,11 +53,18 @@ class Worker:
     """When the head of the line became the head, or the worker ready, whichever came later."""
     answered: int = 0
     was_ready: bool = False
+    batch: bool = False
+    """Whether it may be at work on any id of its line, not just on the head."""
     blame: Blame | None = None
     """Set when we kill it."""
     why: str = ""
     killed_at: float = 0.0
     alarmed: bool = False
+
+    @property
+    def engaged(self) -> bool:
+        """Whether it holds an id that is to run alone."""
+        return bool(self.line) and self.line[0].alone
 
     def deadline(self, max_runtime: float) -> float | None:
         """When the worker has been silent for too long: as a head of line, or before ``ready``."""

@@ -21,9 +21,11 @@ from twisted.logger import Logger
 from twisted.python import usage
 
 from pepsi.config.load import Config, load, locate
-from pepsi.errors import EX_ERROR, PepsiError
+from pepsi.db.target import is_embedded
+from pepsi.errors import EX_ERROR, ConfigError, PepsiError
 from pepsi.tap.log import begin_logging
 from pepsi.tools import common
+from pepsi.worker.section import problems_of
 
 EX_OK = 0
 
@@ -134,7 +136,13 @@ def make_service(options: TwistdOptions, prog: str, build: Build) -> IService:
     keep_time()
     ending = Ending()
     try:
-        service = build(read_config(options["config"]), ending)
+        config = read_config(options["config"])
+        twistd = options.parent
+        if is_embedded(config) and twistd is not None and not twistd["nodaemon"]:
+            raise ConfigError(
+                "DSN = embedded needs 'twistd -n': the private server would end with the process that twistd forks from"
+            )
+        service = build(config, ending)
     except PepsiError as error:
         print(f"{prog}: {error}", file=sys.stderr)
         # The only exception that twistd lets through with a status: it would print a traceback of any other.
@@ -146,7 +154,7 @@ def make_service(options: TwistdOptions, prog: str, build: Build) -> IService:
 
 def read_config(argument: str | None) -> Config:
     """Find and read the configuration, and log its warnings. Raises ConfigError."""
-    config = load(locate(argument, os.environ))
+    config = load(locate(argument, os.environ), own_keys=problems_of)
     for warning in config.warnings:
         Ending.log.warn("{warning}", warning=warning)
     return config

@@ -35,6 +35,7 @@ def add_dispatcher(
     parent: MultiService, config: Config, dsn: str, ending: Ending, environ: Mapping[str, str]
 ) -> DispatchService:
     """Make the dispatcher of *config* for the database *dsn*, and put it under *parent*. Workers get *environ*."""
+    _warn_of_another_file(config, environ)
     own = config.dispatch
     service = DispatchService(
         reactor,
@@ -62,7 +63,6 @@ def add_dispatcher(
 
 def build(config: Config, ending: Ending) -> IService:
     """Return the dispatcher with what it needs beside it: the private server, if that is what DSN asks for."""
-    _warn_of_another_file(config)
     parent = Chain()  # type: ignore[no-untyped-call]
     add_dispatcher(parent, config, add_database(parent, config), ending, dict(os.environ))
     return parent
@@ -82,12 +82,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return command.serve(parser.parse_args(argv), PROG, build)
 
 
-def _warn_of_another_file(config: Config) -> None:
+def _warn_of_another_file(config: Config, environ: Mapping[str, str]) -> None:
     """Tell when the workers, which look for their configuration themselves, will find another one."""
     theirs = config.dispatch.config_file
     if theirs is None:
         try:
-            theirs = locate(None, os.environ)
+            theirs = locate(None, environ)
         except ConfigError:
             theirs = None
     if theirs is None or theirs.resolve() != config.path.resolve():

@@ -15,6 +15,7 @@ READY = b"ready"
 READY_BATCH = b"ready batch"
 LINE_LIMIT = 64 * 1024
 """Bytes of the longest line a worker may write, its end not counted."""
+_DONE = Status(code=OK)
 _CODE = re.compile(rb"(0|[1-9][0-9]{0,2})(?: (.*))?", re.DOTALL)
 _REPORT_LIMIT = 64
 _NAME_LIMIT = 255
@@ -28,6 +29,8 @@ def parse(line: bytes) -> Status:
     Raises WireError when the status itself cannot be read: the protocol is positional, so nothing after it can be
     trusted. A report that cannot be read is dropped with a warning, and the status stands.
     """
+    if line == b"0":
+        return _DONE
     found = _CODE.fullmatch(line)
     if found is None or int(found[1]) > 255:
         raise WireError(f"unreadable status line {line[:80]!r}")

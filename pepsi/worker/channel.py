@@ -56,7 +56,10 @@ class Channel:
         return channel
 
     def say(self, line: bytes) -> None:
-        """Write *line*, in one write if the pipe takes it so. Raises BrokenPipeError if nobody is there to read it."""
+        """Write *line*, or several with line ends between them, in one write if the pipe takes it so.
+
+        Raises BrokenPipeError if nobody is there to read it.
+        """
         rest = line + b"\n"
         while rest:
             rest = rest[os.write(self._outbox, rest) :]
@@ -69,7 +72,7 @@ class Channel:
         events = sum(event for _, event in self._look.poll(0))
         if events & _HUNG_UP:
             return End.ABANDONED if self._lines or self._partial or events & select.POLLIN else End.CLOSED
-        if events and not self._lines:
+        if events and len(self._lines) < limit:
             self._read()
         if not self._lines and self._exhausted:
             return End.ABANDONED if self._partial else End.CLOSED
@@ -92,6 +95,7 @@ class Channel:
         data = os.read(self._inbox, _CHUNK)
         # A pipe that ends says so by POLLHUP. This is for input from a file or a terminal.
         self._exhausted = not data
-        *self._lines, self._partial = (self._partial + data).split(b"\n")
+        *lines, self._partial = (self._partial + data).split(b"\n")
+        self._lines += lines
         if len(self._partial) > ID_LINE_LIMIT:
             raise WireError(f"{self._partial[:80]!r} is not a message id")

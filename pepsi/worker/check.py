@@ -9,7 +9,7 @@ from pepsi.stages.api import Stage
 from pepsi.worker.arguments import Invocation
 from pepsi.worker.environment import STAGE
 from pepsi.worker.note import note
-from pepsi.worker.section import options_of, sections_that_run
+from pepsi.worker.section import options_of, problems_of, sections_that_run
 
 
 def check(stage: type[Stage[Any]], invocation: Invocation, environ: Mapping[str, str]) -> int:
@@ -18,7 +18,7 @@ def check(stage: type[Stage[Any]], invocation: Invocation, environ: Mapping[str,
     What is set in the database is not looked at.
     """
     try:
-        config = load(locate(invocation.config, environ))
+        config = load(locate(invocation.config, environ), own_keys=problems_of)
         named = invocation.section or environ.get(STAGE)
         names = (named,) if named else sections_that_run(stage, config)
         if not names:

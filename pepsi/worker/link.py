@@ -78,7 +78,7 @@ class Link:
             return run(connection, statement)
         except psycopg2.Error as error:
             fault, reason = fault_of(error), one_line(str(error))
-            if fault is Fault.OTHER:
+            if fault in (Fault.DATA, Fault.OTHER):
                 raise RefusedError(fault, reason) from error
             self._lost(fault, reason)
             raise self._down from error

@@ -15,9 +15,6 @@ from pepsi.worker.note import note
 from pepsi.worker.run import Runner
 from pepsi.worker.stopping import Stopping
 
-BATCH = 1
-"""How many ids are taken at once."""
-
 
 class Worker:
     """A stage at work for the dispatcher of *epoch*, on the messages of the section *stage*."""
@@ -54,22 +51,23 @@ class Worker:
         return Status(code=OK)
 
 
-def serve(channel: Channel, worker: Worker, link: Link, stopping: Stopping) -> End | None:
+def serve(channel: Channel, worker: Worker, link: Link, stopping: Stopping, batch: int) -> End | None:
     """Work until there is nothing more to be done, and return why; None if it was asked to stop.
+
+    Up to *batch* ids are taken at once, as many as have come: a lone one is not kept waiting for others.
 
     Raises BrokenPipeError if nobody is there to answer to, WireError for what is no id, and whatever means that this
     process cannot go on.
     """
-    channel.say(status.READY)
+    channel.say(status.READY if batch == 1 else status.READY_BATCH)
     while not stopping.requested:
-        ids = channel.next(BATCH)
+        ids = channel.next(batch)
         if isinstance(ids, End):
             return ids
         if not ids:
             _idle(channel, link, stopping)
             continue
-        for answer in worker.handle(ids):
-            channel.say(status.render(answer))
+        channel.say(b"\n".join(status.render(answer) for answer in worker.handle(ids)))
     return None
 
 

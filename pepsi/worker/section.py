@@ -10,9 +10,10 @@ from typing import Any
 from pepsi.config.load import STAGE_PREFIX, Config
 from pepsi.config.option import declared
 from pepsi.config.options import Pepsi, StageOptions
-from pepsi.config.section import Entry, RawSection, nearest, parse_section
+from pepsi.config.section import Entry, Problem, RawSection, nearest, parse_section
 from pepsi.errors import ConfigError
 from pepsi.stages.api import Stage
+from pepsi.stages.registry import find, names
 
 COMMAND_LINE = "-o"
 """What stands in an error in place of the file for a key that was set by -o."""
@@ -48,15 +49,35 @@ def options_alone(stage: type[Stage[Any]], given: Mapping[str, str]) -> StageOpt
     return _parsed(stage, section, given, {"HOSTNAME": machine, "POSTMASTER": f"postmaster@{machine}"})
 
 
+def problems_of(section: RawSection) -> list[Problem] | None:
+    """Return what is wrong in *section* by the declarations of the stage that its PROGRAM runs.
+
+    None if PROGRAM is not the program of a stage that is installed here.
+    """
+    program = section.entries.get("PROGRAM")
+    name = None if program is None else _name_of(program.value)
+    if name not in names():
+        return None
+    options = find(name).Options
+    computed: dict[str, Any] = {option.key: "" for option in declared(options) if option.computed}
+    return parse_section(options, section, computed=computed)[1]
+
+
 def sections_that_run(stage: type[Stage[Any]], config: Config) -> tuple[str, ...]:
     """Return the names of the stages of *config* whose PROGRAM is that of *stage*."""
-    return tuple(name for name, section in config.stages.items() if _runs(section.spec.program, stage.name))
+    return tuple(name for name, section in config.stages.items() if _name_of(section.spec.program) == stage.name)
 
 
-def _runs(program: str, name: str) -> bool:
-    first, *rest = shlex.split(program)
+def _name_of(program: str) -> str:
+    """Return the name of the stage that *program* runs, empty if it is no program of ours."""
+    try:
+        first, *rest = shlex.split(program)
+    except ValueError:
+        return ""
     command = Path(first).name
-    return command == f"pepsi-stage-{name}" or (command == "pepsi-stage" and rest[:1] == [name])
+    if command == "pepsi-stage":
+        return rest[0] if rest else ""
+    return command.removeprefix("pepsi-stage-") if command.startswith("pepsi-stage-") else ""
 
 
 def _parsed(

@@ -17,6 +17,7 @@ from pepsi.db.overlay import overlay
 from pepsi.db.sync import connect, run
 from pepsi.db.target import parameters_of
 from pepsi.errors import EX_CONFIG, EX_ERROR, EX_TEMPFAIL, ConfigError, DatabaseError, SchemaError, WireError
+from pepsi.model.message import Need
 from pepsi.model.text import one_line
 from pepsi.stages.api import Stage
 from pepsi.worker.channel import Channel, End
@@ -59,15 +60,18 @@ def work(stage: Stage[Any], file: Path, channel: Channel, environ: Mapping[str, 
         note(f"no database connection: {one_line(str(error))}")
         return EX_TEMPFAIL if fault_of(error) is Fault.LIMIT else EX_ERROR
     try:
-        return _serve(channel, Worker(name, epoch, link, Runner(stage, options, random.random)), link, stopping)
+        # A stage that reads no content works on many messages in the time of one round trip.
+        batch = options.queue_limit if stage.needs is Need.METADATA and not stage.acts_outside else 1
+        worker = Worker(name, epoch, link, Runner(stage, options, random.random))
+        return _serve(channel, worker, link, stopping, batch)
     finally:
         stage.close()
         link.close()
 
 
-def _serve(channel: Channel, worker: Worker, link: Link, stopping: Stopping) -> int:
+def _serve(channel: Channel, worker: Worker, link: Link, stopping: Stopping, batch: int) -> int:
     try:
-        end = serve(channel, worker, link, stopping)
+        end = serve(channel, worker, link, stopping, batch)
     except BrokenPipeError:
         end = End.ABANDONED
     except WireError as error:

@@ -25,7 +25,7 @@ def test_statistics_are_written_when_the_pipeline_is_idle(theatre: Theatre) -> N
     theatre.inject(count=10)
     theatre.inject("answer 5 no such thing", count=2)
     until(lambda: theatre.database.rows("SELECT messages, failures FROM pepsi.stage_stats") == [(12, 2)])
-    assert theatre.database.rows("SELECT stages_executed, messages_failed FROM pepsi.dispatch_stats") == [(10, 2)]
+    assert theatre.database.rows("SELECT stages_executed, messages_failed FROM pepsi.dispatch_stats") == [(12, 2)]
     dispatcher.stop()
 
 

@@ -4,15 +4,29 @@ SELECT workqueue_id, stage, strikes
 FROM pepsi.workqueue_claim(%(stages)s::text[], %(capacities)s::integer[], %(claim)s)
 
 -- name: settle
--- Write what the dispatcher decided about rows that it has claimed; a row that moved on meanwhile is not hit.
-UPDATE pepsi.workqueue w
-SET status = i.status,
-    claim = NULL,
-    timeout = CASE WHEN i.status = 'paused' THEN now() + make_interval(secs => i.delay) END,
-    state = pepsi.state_patch(w.state, i.patch)
-FROM jsonb_to_recordset(%(items)s::jsonb)
-    AS i (workqueue_id bigint, claim bigint, status text, delay double precision, patch jsonb)
-WHERE w.workqueue_id = i.workqueue_id AND w.status = 'running' AND w.claim = i.claim
+-- Write what the dispatcher decided about rows that it has claimed; a row that moved on meanwhile is not hit. Steps over
+-- rows that somebody else has locked, so that one of them does not hold up the others, and returns the ids of these.
+WITH item AS MATERIALIZED (
+    SELECT i.* FROM jsonb_to_recordset(%(items)s::jsonb)
+        AS i (workqueue_id bigint, claim bigint, status text, delay double precision, patch jsonb)
+), free AS MATERIALIZED (
+    SELECT w.workqueue_id FROM pepsi.workqueue w
+    WHERE w.workqueue_id = ANY (%(ids)s::bigint[]) AND w.status = 'running'
+    FOR UPDATE SKIP LOCKED
+), written AS (
+    UPDATE pepsi.workqueue w
+    SET status = i.status,
+        claim = NULL,
+        timeout = CASE WHEN i.status = 'paused' THEN now() + make_interval(secs => i.delay) END,
+        state = pepsi.state_patch(w.state, i.patch)
+    FROM item i
+    WHERE w.workqueue_id = ANY (ARRAY(SELECT free.workqueue_id FROM free))
+      AND w.workqueue_id = i.workqueue_id AND w.claim = i.claim
+)
+SELECT w.workqueue_id
+FROM pepsi.workqueue w JOIN item i ON i.workqueue_id = w.workqueue_id AND i.claim = w.claim
+WHERE w.workqueue_id = ANY (%(ids)s::bigint[])
+  AND NOT EXISTS (SELECT FROM free WHERE free.workqueue_id = w.workqueue_id)
 
 -- name: next_due
 -- In how many seconds the next paused row is due, by the clock of the database.
@@ -35,10 +49,10 @@ WHERE w.workqueue_id = ANY (ARRAY(
 RETURNING w.workqueue_id
 
 -- name: running_rows
--- Which rows run under one epoch.
+-- Which rows are running, whoever runs them.
 SELECT w.workqueue_id, w.claim, w.stage, pepsi.state_count(w.state, 'strikes')
 FROM pepsi.workqueue w
-WHERE w.status = 'running' AND w.claim >= %(first)s AND w.claim < %(beyond)s
+WHERE w.status = 'running'
 ORDER BY w.claim
 LIMIT 10000
 

@@ -34,12 +34,16 @@ WHERE w.workqueue_id = h.workqueue_id AND w.status = 'pending' AND w.stage = h.s
 RETURNING w.workqueue_id
 
 -- name: return_strangers
--- Give back rows that run under this epoch, but under no claim that is held.
+-- Give back rows that run under this epoch, but under no claim that is held. What somebody else has locked stays, and is
+-- found as a stray later.
 UPDATE pepsi.workqueue w
 SET status = 'pending', claim = NULL
-WHERE w.status = 'running' AND w.claim >= %(first)s AND w.claim < %(beyond)s
-  AND NOT EXISTS (SELECT FROM unnest(%(ids)s::bigint[], %(claims)s::bigint[]) AS h (workqueue_id, claim)
-                  WHERE h.workqueue_id = w.workqueue_id AND h.claim = w.claim)
+WHERE w.workqueue_id = ANY (ARRAY(
+    SELECT s.workqueue_id FROM pepsi.workqueue s
+    WHERE s.status = 'running' AND s.claim >= %(first)s AND s.claim < %(beyond)s
+      AND NOT EXISTS (SELECT FROM unnest(%(ids)s::bigint[], %(claims)s::bigint[]) AS h (workqueue_id, claim)
+                      WHERE h.workqueue_id = s.workqueue_id AND h.claim = s.claim)
+    FOR UPDATE SKIP LOCKED))
 RETURNING w.workqueue_id
 
 -- name: former_workers
@@ -55,7 +59,7 @@ FROM pg_stat_activity a, pepsi.dispatcher_epoch e
 WHERE a.datname = current_database() AND a.application_name LIKE 'pepsi-stage-%%' AND a.backend_start < e.started_at
 
 -- name: return_former
--- Give back rows that a former dispatcher left running, and count the interruption.
+-- Give back rows that a former dispatcher left running, and count the interruption; steps over what is locked.
 UPDATE pepsi.workqueue w
 SET status = 'pending', claim = NULL,
     state = w.state || jsonb_build_object('interrupted', pepsi.state_count(w.state, 'interrupted') + 1)
@@ -63,5 +67,9 @@ WHERE w.workqueue_id = ANY (ARRAY(
     SELECT f.workqueue_id FROM pepsi.workqueue f
     WHERE f.status = 'running' AND f.claim < %(first)s
     ORDER BY f.claim LIMIT 1000
-    FOR UPDATE))
+    FOR UPDATE SKIP LOCKED))
 RETURNING w.workqueue_id
+
+-- name: former_left
+-- Whether rows of a former dispatcher are left running.
+SELECT EXISTS (SELECT FROM pepsi.workqueue w WHERE w.status = 'running' AND w.claim < %(first)s)

@@ -91,10 +91,9 @@ def test_what_comes_back_is_told() -> None:
     )
 
 
-def test_the_question_for_running_rows_is_for_this_epoch_alone() -> None:
-    office = Office([])
-    office.do(office.clerk.ask_running(3))
-    assert office.writes.ran[0].params == {"first": 7 << 40, "beyond": 8 << 40}
+def test_rows_that_somebody_else_has_locked_are_told() -> None:
+    office = Office([(1,)])
+    assert office.do(office.clerk.settle(SETTLE)) == events.Settled(locked=(1,))
 
 
 def test_without_a_database_each_says_so_without_a_word_in_the_log() -> None:
@@ -134,7 +133,7 @@ def test_a_settlement_that_may_succeed_later_is_not_called_refused(fault: Fault)
 
 
 def test_a_settlement_that_never_can_succeed_is() -> None:
-    office = Office(Refused("invalid input", Fault.OTHER))
+    office = Office(Refused("invalid input", Fault.DATA))
     assert office.do(office.clerk.settle(SETTLE)) == events.SettleFailed("invalid input", refused=True)
 
 

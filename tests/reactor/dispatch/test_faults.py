@@ -1,4 +1,4 @@
-"""Promises that the dispatcher's adapters do not keep yet. Whoever mends one takes its mark away."""
+"""Faults that a review found in the adapters of the dispatcher, each kept from coming back."""
 
 import contextlib
 import signal
@@ -31,7 +31,6 @@ from tests.reactor.dispatch.test_recovery import Server as FormerServer
 from tests.support_reactor import with_timeout
 
 
-@pytest.mark.xfail(strict=True, reason="standard error is closed when standard output is, with all that is in it")
 def test_the_last_words_of_a_worker_are_logged_even_if_its_output_closes_first(clock: Clock, bystander: int) -> None:
     worker = Worker(clock, bystander)
     with capturedLogs() as logged:
@@ -43,7 +42,6 @@ def test_the_last_words_of_a_worker_are_logged_even_if_its_output_closes_first(c
     assert [entry["line"] for entry in logged if "line" in entry] == ["MemoryError"]
 
 
-@pytest.mark.xfail(strict=True, reason="a signal that is not permitted is an error that nobody catches")
 def test_a_worker_that_we_may_not_signal_is_one_that_cannot_be_killed_and_no_fault_of_ours(
     clock: Clock, bystander: int
 ) -> None:
@@ -53,7 +51,6 @@ def test_a_worker_that_we_may_not_signal_is_one_that_cannot_be_killed_and_no_fau
     worker.protocol.kill()
 
 
-@pytest.mark.xfail(strict=True, reason="if the workers cannot be killed, the end is never told")
 def test_a_broken_dispatcher_ends_whatever_becomes_of_its_workers(clock: Clock) -> None:
     office = Office(clock)
     office.engine.error = ZeroDivisionError("a fault of ours")
@@ -63,7 +60,6 @@ def test_a_broken_dispatcher_ends_whatever_becomes_of_its_workers(clock: Clock) 
     assert office.exits == [1]
 
 
-@pytest.mark.xfail(strict=True, reason="the patience of a retirement outlasts the grace of a stop")
 def test_a_worker_that_was_retired_and_is_then_stopped_has_no_more_than_the_grace(
     clock: Clock, spawner: FakeSpawner
 ) -> None:
@@ -76,7 +72,6 @@ def test_a_worker_that_was_retired_and_is_then_stopped_has_no_more_than_the_grac
     assert clocked.signals()[-1] == "KILL"
 
 
-@pytest.mark.xfail(strict=True, reason="the epoch is compared before the lock is held, when it can still change")
 def test_a_dispatcher_that_came_and_went_between_two_questions_is_noticed(clock: Clock) -> None:
     class Raced(Server):
         racing = False
@@ -93,7 +88,6 @@ def test_a_dispatcher_that_came_and_went_between_two_questions_is_noticed(clock:
     assert isinstance(server.heard[-1], Fenced)
 
 
-@pytest.mark.xfail(strict=True, reason="the time of an outage counts as time that former workers had to go")
 def test_former_workers_have_their_time_to_go_after_an_outage(clock: Clock) -> None:
     server = FormerServer(clock, [(4711, "pepsi-stage-a")], rows=5)
     server.away = True
@@ -115,7 +109,6 @@ def error_with(code: str) -> psycopg2.Error:
     return error
 
 
-@pytest.mark.xfail(strict=True, reason="whatever is no lost connection is taken for the settlement's own fault")
 @pytest.mark.parametrize("code", ["53100", "53200", "58030", "42501"])
 def test_a_settlement_is_not_refused_for_good_because_the_server_is_in_trouble(code: str) -> None:
     def answer(_: Any) -> Rows:
@@ -128,7 +121,6 @@ def test_a_settlement_is_not_refused_for_good_because_the_server_is_in_trouble(c
     assert heard == [SettleFailed("in trouble", refused=False)]
 
 
-@pytest.mark.xfail(strict=True, reason="a child inherits the signal mask with which the dispatcher was started")
 @with_timeout()
 async def test_a_worker_has_a_clean_signal_mask(tmp_path: Path) -> None:
     text = "mask = [line.split()[1] for line in open('/proc/self/status') if line.startswith('SigBlk')][0]\n"
@@ -144,7 +136,6 @@ async def test_a_worker_has_a_clean_signal_mask(tmp_path: Path) -> None:
     assert int(answered.statuses[0].reason, 16) == 0
 
 
-@pytest.mark.xfail(strict=True, reason="two names are withheld, and not all that begin so")
 def test_nothing_of_the_watchdog_reaches_a_worker() -> None:
     environ = {"PATH": str(Path(sys.executable).parent), "WATCHDOG_ANYTHING": "1"}
     made = launch(StageSpec(name="a", program=sys.executable), 7, None, environ)

@@ -35,7 +35,7 @@ class Server:
         self.error: Exception | None = None
         self.asked: list[str] = []
         self.heard: list[Event] = []
-        self.holdings = [Held(number, TOKEN, "a", strikes=0, since=0.0) for number in (1, 2)]
+        self.holdings = [Held(number, TOKEN, "a", strikes=0) for number in (1, 2)]
         self.session = FakeSession(self.answer)
         session = cast(Any, self.session)
         self.leadership = Leadership(clock, session, self.heard.append, lambda: self.holdings)
@@ -151,7 +151,7 @@ def test_a_lost_session_is_a_lost_lock_and_a_new_one_is_reconciled_before_the_lo
     assert server.heard == [LockLost()]
     server.undone, server.strangers = [(1,)], [(9,)]
     server.session.return_()
-    assert server.asked == ["epoch", "lock", "reassert", "return"]
+    assert server.asked == ["lock", "epoch", "reassert", "return"]
     assert server.heard == [LockLost(), LockHeld()]
     reassert, strangers = server.session.ran[-2:]
     assert reassert.params == {"ids": [1, 2], "claims": [TOKEN] * 2, "stages": ["a", "a"]}

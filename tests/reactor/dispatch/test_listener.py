@@ -21,7 +21,7 @@ class Ear:
         assert defer.ensureDeferred(self.listener.listen()).called
 
     def _answer(self, statement: Statement) -> list[tuple[Any, ...]]:
-        assert statement.text == "LISTEN workqueue"
+        assert statement.text == "LISTEN workqueue; LISTEN workqueue_repair"
         if self.error is not None:
             raise self.error
         return []
@@ -31,7 +31,8 @@ def test_what_is_said_on_its_channel_is_a_wake_and_nothing_else_is() -> None:
     ear = Ear()
     ear.session.hear("workqueue")
     ear.session.hear("somebody_elses")
-    assert ear.heard == [Woken(Wake.NOTIFIED)]
+    ear.session.hear("workqueue_repair")
+    assert ear.heard == [Woken(Wake.NOTIFIED)] * 2
 
 
 def test_a_new_connection_listens_again_and_is_a_wake_since_much_was_missed() -> None:

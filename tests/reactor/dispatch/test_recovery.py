@@ -10,7 +10,7 @@ from pepsi.db import leadership as statements
 from pepsi.db.statement import Statement
 from pepsi.dispatch.recovery import PATIENCE, STEP, Recovery
 from pepsi.reactor.session import Unavailable
-from pepsi.sched.events import Event, Wake, Woken
+from pepsi.sched.events import Event, FormerReturned, Wake, Woken
 from tests.fakes_dispatch import FakeSession
 
 Rows = list[tuple[Any, ...]]
@@ -37,6 +37,8 @@ class Server:
         if statement.text == statements.end_former_workers().text:
             self.ended += 1
             return []
+        if statement == statements.former_left(7):
+            return [(self.rows > 0,)]
         assert statement == statements.return_former(7)
         batch, self.rows = min(self.rows, 1000), max(0, self.rows - 1000)
         return [(number,) for number in range(batch)]
@@ -49,7 +51,7 @@ def test_without_former_workers_their_rows_come_back_at_once_in_batches(clock: C
     server = Server(clock, [], rows=2500)
     with capturedLogs() as logged:
         assert server.run().called
-    assert server.heard == [Woken(Wake.NOTIFIED)] * 3
+    assert server.heard == [Woken(Wake.NOTIFIED)] * 3 + [FormerReturned()]
     assert [entry["count"] for entry in logged] == [2500]
     assert not server.ended
 
@@ -58,7 +60,7 @@ def test_nothing_left_is_nothing_said(clock: Clock) -> None:
     server = Server(clock, [], rows=0)
     with capturedLogs() as logged:
         assert server.run().called
-    assert not server.heard
+    assert server.heard == [FormerReturned()]
     assert not logged
 
 
@@ -73,7 +75,7 @@ def test_former_workers_are_ended_and_waited_for(clock: Clock) -> None:
     server.workers = []
     clock.advance(STEP)
     assert done.called
-    assert server.heard == [Woken(Wake.NOTIFIED)]
+    assert server.heard == [Woken(Wake.NOTIFIED), FormerReturned()]
 
 
 def test_after_ninety_seconds_they_are_taken_for_gone(clock: Clock) -> None:
@@ -84,7 +86,7 @@ def test_after_ninety_seconds_they_are_taken_for_gone(clock: Clock) -> None:
         assert not done.called
         clock.pump([STEP] * 2)
     assert done.called
-    assert server.heard == [Woken(Wake.NOTIFIED)]
+    assert server.heard == [Woken(Wake.NOTIFIED), FormerReturned()]
     assert "still there" in logged[-2]["log_format"]
 
 
@@ -98,7 +100,7 @@ def test_it_goes_on_through_an_outage(clock: Clock) -> None:
         server.away = False
         clock.pump([STEP])
     assert done.called
-    assert server.heard == [Woken(Wake.NOTIFIED)]
+    assert server.heard == [Woken(Wake.NOTIFIED), FormerReturned()]
 
 
 def test_a_cancel_ends_it(clock: Clock) -> None:

@@ -349,3 +349,40 @@ def test_an_answer_too_many_costs_the_worker_its_life_and_blames_nobody() -> Non
     world.run()
     assert not settlements(world)
     assert "it answered for an id that it does not hold" in world.notes[0]
+
+
+# Workers that work in batches
+
+
+def at_batch_work(count: int) -> tuple[World, int]:
+    """A worker that may be at any of the *count* messages in its pipe."""
+    world = World(one_stage(parallelism=2, queue_limit=4))
+    world.start()
+    number = world.employ("a", count=count)
+    world.tell(events.WorkerReady(number, batch=True))
+    return world, number
+
+
+def test_when_a_batch_crashes_nobody_is_struck_and_each_is_tried_alone() -> None:
+    world, number = at_batch_work(3)
+    world.die(number, signal=9)
+    world.run()
+    world.tend()
+    assert [row.strikes for row in world.rows.values()] == [0, 0, 0]
+    assert sorted(len(child.line) for child in world.children.values()) == [1, 1]
+
+
+def test_a_message_that_crashes_alone_takes_the_strike() -> None:
+    world, number = at_batch_work(1)
+    world.die(number, signal=9)
+    world.run()
+    assert [row.strikes for row in world.rows.values()] == [1]
+
+
+def test_a_suspect_is_cleared_by_its_answer() -> None:
+    world, number = at_batch_work(2)
+    world.die(number, signal=9)
+    world.run()
+    world.settle_down()
+    assert world.done == {1: 1, 2: 1}
+    assert not world.struck

@@ -25,7 +25,7 @@ def test_a_process_that_stood_still_past_a_deadline_gives_the_worker_the_time_it
     world.start()
     world.employ("a")
     world.wait(5.0)
-    assert world.engine.next_wake(world.now) == 1020.0
+    assert world.engine.next_wake == 1020.0
     world.now += 100.0
     world.tell(events.Tick())
     assert not world.wanted(commands.Kill)

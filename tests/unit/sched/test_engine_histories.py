@@ -72,7 +72,7 @@ def move(world: World, kind: int, which: int, extra: int) -> None:
             world.now += (0.01, 0.5, 3.0, 25.0)[extra % 4]
             world.tell(events.Tick())
         case _:
-            world.now = max(world.now, world.engine.next_wake(world.now))
+            world.now = max(world.now, world.engine.next_wake)
             world.tell(events.Tick())
 
 

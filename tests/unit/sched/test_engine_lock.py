@@ -120,5 +120,5 @@ def test_a_replaced_dispatcher_without_workers_exits_at_once() -> None:
     world.start()
     world.tell(events.Fenced("epoch 8"))
     assert world.exit == commands.Exit(1)
-    assert world.engine.next_wake(world.now) == float("inf")
+    assert world.engine.next_wake == float("inf")
     assert world.tell(events.LockHeld()) == []

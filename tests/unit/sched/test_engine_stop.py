@@ -204,6 +204,6 @@ def test_after_the_exit_nothing_is_wanted_any_more() -> None:
     world = World()
     world.start()
     stop(world)
-    assert world.engine.next_wake(world.now) == float("inf")
+    assert world.engine.next_wake == float("inf")
     world.inject("a")
     assert world.tell(events.LockLost(), events.Tick()) == []

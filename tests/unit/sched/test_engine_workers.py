@@ -147,9 +147,10 @@ def test_a_worker_that_has_done_its_share_is_replaced_once_its_pipeline_has_drai
     world.inject("a", count=8)
     world.answer(number, count=2)
     world.run()
-    assert world.children[number].line == [3, 4], "the jitter, a half of a fifth here, makes four of five"
-    world.answer(number)
+    assert world.children[number].line == [3, 4]
+    world.answer(number, count=2)
     world.run()
+    assert world.children[number].line == [5], "the jitter, a half of a fifth here, makes no whole message more"
     assert not retired(world)
     world.answer(number)
     world.run()
@@ -158,7 +159,7 @@ def test_a_worker_that_has_done_its_share_is_replaced_once_its_pipeline_has_drai
     world.die(number, code=0)
     world.run()
     assert starts(world) == 2
-    assert hands(world)[-1] == (2, (5, 6))
+    assert hands(world)[-1] == (2, (6, 7))
 
 
 @pytest.mark.parametrize("extra", [0, 1])

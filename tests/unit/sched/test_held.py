@@ -4,7 +4,7 @@ from pepsi.sched.held import Held, Ledger, Place
 
 
 def held(workqueue_id: int, claim: int = 1, stage: str = "a") -> Held:
-    return Held(workqueue_id, claim, stage, strikes=0, since=0.0)
+    return Held(workqueue_id, claim, stage, strikes=0)
 
 
 def where(claim: Held) -> Place:

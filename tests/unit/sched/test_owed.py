@@ -10,7 +10,7 @@ def owing(*ids: int, owed: Owed | None = None) -> Owed:
     owed = Owed() if owed is None else owed
     for number in ids:
         write = Settlement(workqueue_id=number, claim=1, status=RowStatus.PENDING)
-        owed.add(Held(number, 1, "a", strikes=0, since=0.0), write)
+        owed.add(Held(number, 1, "a", strikes=0), write)
     return owed
 
 
@@ -23,7 +23,7 @@ def test_what_is_owed_is_written_once() -> None:
     assert owed.wants_write(0.0)
     assert ids(owed.begin()) == [1, 2]
     assert not owed.wants_write(0.0)
-    assert [held.workqueue_id for held in owed.written()] == [1, 2]
+    assert [held.workqueue_id for held in owed.written(now=0.0)] == [1, 2]
     assert len(owed) == 0
     assert not owed.wants_write(0.0)
 
@@ -33,14 +33,14 @@ def test_what_comes_while_a_batch_is_under_way_goes_with_the_next() -> None:
     owed.begin()
     owing(2, owed=owed)
     assert not owed.wants_write(0.0)
-    owed.written()
+    owed.written(now=0.0)
     assert ids(owed.begin()) == [2]
 
 
 def test_a_batch_is_bounded() -> None:
     owed = owing(*range(BATCH + 1))
     assert len(owed.begin()) == BATCH
-    owed.written()
+    owed.written(now=0.0)
     assert ids(owed.begin()) == [BATCH]
 
 
@@ -64,7 +64,7 @@ def test_retries_come_less_and_less_often_but_never_less_than_twice_a_minute() -
         now = owed.retry.until
     assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
     owed.begin()
-    owed.written()
+    owed.written(now=0.0)
     assert owing(2, owed=owed).wants_write(now)
 
 
@@ -73,12 +73,12 @@ def test_a_refused_batch_is_written_one_by_one_until_the_culprit_stands_alone() 
     owed.begin()
     assert owed.refused() is None
     assert ids(owed.begin()) == [1]
-    owed.written()
+    owed.written(now=0.0)
     assert ids(owed.begin()) == [2]
     culprit = owed.refused()
     assert culprit is not None
     assert culprit[0].workqueue_id == 2
     assert ids(owed.begin()) == [3]
-    owed.written()
+    owed.written(now=0.0)
     owing(4, 5, owed=owed)
     assert ids(owed.begin()) == [4, 5]

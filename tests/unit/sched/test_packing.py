@@ -3,7 +3,7 @@
 import pytest
 
 from pepsi.sched.held import Held
-from pepsi.sched.packing import BEARABLE, Elsewhere, choose
+from pepsi.sched.packing import BEARABLE, Elsewhere, choose, choose_alone, kept_free
 from pepsi.sched.worker import Life, Worker
 
 FAST, SLOW = 0.001, 1.0
@@ -12,7 +12,7 @@ FAST, SLOW = 0.001, 1.0
 
 def worker(number: int, line: int = 0, life: Life = Life.READY, quota: int = 100) -> Worker:
     made = Worker(number, "a", since=0.0, quota=quota, life=life)
-    made.line.extend(Held(number * 100 + n, 1, "a", strikes=0, since=0.0) for n in range(line))
+    made.line.extend(Held(number * 100 + n, 1, "a", strikes=0) for n in range(line))
     return made
 
 
@@ -78,3 +78,28 @@ def test_who_has_done_its_share_gets_nothing() -> None:
 
 def test_full_is_full() -> None:
     assert choice(worker(1, 4), worker(2, 4, Life.STARTING), may_start=False) is Elsewhere.WAIT
+
+
+def lonely(*workers: Worker, waiting: int = 1, may_start: bool = True) -> int | Elsewhere:
+    chosen = choose_alone(workers, waiting=waiting, may_start=may_start)
+    return chosen.number if isinstance(chosen, Worker) else chosen
+
+
+def test_what_is_to_run_alone_goes_to_a_worker_that_holds_nothing() -> None:
+    assert lonely(worker(1, 1), worker(2, 0)) == 2
+    assert lonely(worker(1, 1)) is Elsewhere.START
+    assert lonely(worker(1, 1), worker(2, 0, Life.STARTING)) is Elsewhere.WAIT
+    assert lonely(worker(1, 1), may_start=False) is Elsewhere.WAIT
+
+
+def test_nothing_is_put_behind_what_runs_alone() -> None:
+    engaged = worker(1)
+    engaged.line.append(Held(5, 1, "a", strikes=1, alone=True))
+    assert choice(engaged, may_start=False) is Elsewhere.WAIT
+    assert kept_free([engaged]) is None
+
+
+def test_the_worker_that_will_be_free_first_is_kept_for_what_is_to_run_alone() -> None:
+    kept = kept_free([worker(1, 3), worker(2, 1), worker(3, 2)])
+    assert kept is not None
+    assert kept.number == 2

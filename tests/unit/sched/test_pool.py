@@ -12,7 +12,7 @@ def pool(workers: int = 0, life: Life = Life.READY, line: int = 1, **spec: int) 
     made = Pool(StageSpec(name="a", program="a", **values))  # type: ignore[arg-type]
     for number in range(1, workers + 1):
         worker = Worker(number, "a", since=0.0, quota=100, life=life)
-        worker.line.extend(Held(number * 100 + n, 1, "a", strikes=0, since=0.0) for n in range(line))
+        worker.line.extend(Held(number * 100 + n, 1, "a", strikes=0) for n in range(line))
         made.workers[number] = worker
     return made
 
@@ -78,7 +78,7 @@ def test_the_average_follows_what_is_measured_and_answers_of_one_read_count_each
 
 def test_ids_are_placed_in_the_order_in_which_they_wait() -> None:
     stage = pool(workers=2, line=0, queue_limit=2, parallelism=2)
-    stage.waiting.extend(Held(n, 1, "a", strikes=0, since=0.0) for n in range(1, 6))
+    stage.waiting.extend(Held(n, 1, "a", strikes=0) for n in range(1, 6))
     placed = []
     for held, worker in stage.placements(now=0.0):
         assert worker is not None

@@ -8,16 +8,16 @@ from pepsi.sched.commands import Settlement
 from pepsi.sched.held import Held
 from pepsi.sched.verdict import settlement
 
-HELD = Held(workqueue_id=5, claim=9, stage="a", strikes=0, since=0.0)
+HELD = Held(workqueue_id=5, claim=9, stage="a", strikes=0)
 
 
 def verdict(code: int, reason: str = "", spread: float = 0.0) -> Settlement | None:
-    return settlement(HELD, Status(code=code, reason=reason), spread=spread)
+    return settlement(HELD, Status(code=code, reason=reason), chance=lambda: spread)
 
 
 def test_success_needs_no_write() -> None:
     assert verdict(0) is None
-    assert settlement(HELD, Status(code=0, report=(Fused("b", 10),), warning="x"), spread=0.0) is None
+    assert settlement(HELD, Status(code=0, report=(Fused("b", 10),), warning="x"), chance=lambda: 0.0) is None
 
 
 def test_a_lost_database_connection_pauses_for_half_a_minute_and_blames_nobody() -> None:

@@ -154,7 +154,7 @@ class World:
         return self.faults[what].pop(0) if self.faults.get(what) else "ok"
 
     def in_flight(self, stage: str) -> int:
-        return sum(held.stage == stage for held in self.engine.holdings())
+        return sum(held.stage == stage for held in self.engine.holdings() if not held.stray)
 
     def _note(self, event: Event) -> None:
         """Keep in mind what the engine learns by *event*."""
@@ -332,7 +332,7 @@ class World:
         """Let time pass, ticking when the engine asks for it, and deliver what comes of it."""
         until = self.now + seconds
         while self.now < until:
-            self.now = min(until, max(self.now, self.engine.next_wake(self.now)))
+            self.now = min(until, max(self.now, self.engine.next_wake))
             self.tell(events.Tick())
             self.run()
 
@@ -360,7 +360,7 @@ class World:
                 continue
             if self.exit is not None or not self.restless:
                 return
-            self.now = max(self.now + 0.001, self.engine.next_wake(self.now))
+            self.now = max(self.now + 0.001, self.engine.next_wake)
             self.tell(events.Tick())
         raise AssertionError("the world does not come to rest")
 
@@ -378,7 +378,7 @@ class World:
         held: dict[Key, str] = {}
         for claim in self.engine.holdings():
             assert claim.key not in held
-            held[claim.key] = claim.stage
+            held[claim.key] = "" if claim.stray else claim.stage
         for stage, spec in self.specs.items():
             in_flight = sum(held_stage == stage for held_stage in held.values())
             assert in_flight <= spec.capacity, f"{in_flight} in flight at {stage}"
