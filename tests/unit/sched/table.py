@@ -26,6 +26,8 @@ class Row:
 class Table:
     def __init__(self) -> None:
         self.rows: dict[int, Row] = {}
+        self.locks: set[int] = set()
+        """Rows that somebody else has locked."""
         self._last = 0
 
     def insert(self, stage: str, count: int) -> int:
@@ -44,15 +46,21 @@ class Table:
                 got.append(ClaimedRow(workqueue_id=workqueue_id, stage=row.stage, strikes=row.strikes))
         return tuple(got)
 
-    def settle(self, writes: Iterable[Settlement], now: float) -> None:
-        """Write what the dispatcher decided about rows that still run under its claim."""
+    def settle(self, writes: Iterable[Settlement], now: float) -> tuple[int, ...]:
+        """Write what the dispatcher decided about rows that still run under its claim; return those locked."""
+        held_up = []
         for write in writes:
             row = self.rows.get(write.workqueue_id)
-            if row is not None and row.claim == write.claim:
-                row.status, row.claim = write.status, None
-                row.due = None if write.delay is None else now + write.delay
-                row.strikes = int(write.patch.get(STRIKES, row.strikes))
-                row.state |= write.patch
+            if row is None or row.claim != write.claim:
+                continue
+            if write.workqueue_id in self.locks:
+                held_up.append(write.workqueue_id)
+                continue
+            row.status, row.claim = write.status, None
+            row.due = None if write.delay is None else now + write.delay
+            row.strikes = int(write.patch.get(STRIKES, row.strikes))
+            row.state |= write.patch
+        return tuple(held_up)
 
     def advance(self, workqueue_id: int, stage: str | None) -> None:
         """A worker moves the row on to *stage*, or is done with it."""

@@ -71,8 +71,7 @@ def test_the_hold_off_doubles_up_to_half_a_minute_and_a_success_ends_it() -> Non
         world.answer(number, 75)
         world.run()
         before = world.now
-        while not world.children[number].line:
-            world.wait(0.5)
+        world.wait_for(lambda: world.children[number].line)
         pauses.append(world.now - before)
     assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
     world.answer(number)

@@ -129,8 +129,7 @@ def test_a_message_that_hangs_three_times_ends_as_timeout() -> None:
         world.die(number, signal=9)
         world.run()
         assert world.rows[1].status is PAUSED
-        while not world.children:
-            world.wait(1.0)
+        world.wait_for(lambda: world.children)
         number = world.tend()
     world.wait(20.0)
     world.die(number, signal=9)
@@ -279,10 +278,7 @@ def test_the_pause_between_starts_doubles_up_to_a_minute_while_none_gets_ready()
         world.die(number, code=1)
         world.run()
         died = world.now
-        while not world.children:
-            world.wait(0.5)
-            world.wake()
-            world.run()
+        world.wait_for(lambda: world.children)
         pauses.append(world.now - died)
         (number,) = world.children
     assert pauses == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]

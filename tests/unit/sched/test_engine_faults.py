@@ -159,8 +159,7 @@ def test_the_pause_doubles_while_workers_exit_78_after_they_were_ready() -> None
         world.die(number, code=78)
         world.run()
         before = world.now
-        while not world.children:
-            world.wait(0.5)
+        world.wait_for(lambda: world.children)
         pauses.append(world.now - before)
     assert pauses == [1.0, 2.0, 4.0, 8.0]
 

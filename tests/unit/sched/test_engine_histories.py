@@ -65,6 +65,8 @@ def move(world: World, kind: int, which: int, extra: int) -> None:
             world.regain_lock()
         case 94:
             world.regain_lock()
+        case 95 if world.rows:
+            world.table.locks ^= {sorted(world.rows)[(which * 8 + extra) % len(world.rows)]}
         case k if k < 97 and world.rows:
             ids = sorted(world.rows)
             world.table.repair(ids[(which * 8 + extra) % len(ids)])
@@ -92,7 +94,7 @@ def nothing_is_held(world: World) -> bool:
 @given(HISTORIES)
 def test_in_the_end_every_row_has_moved_and_every_slot_is_free(moves: list[Move]) -> None:
     world = play(moves)
-    world.settle_down(limit=20_000)
+    world.settle_down()
     assert nothing_is_held(world)
     assert all(row.status in (RowStatus.FAILED, RowStatus.TIMEOUT) for row in world.rows.values())
     assert all(times == 1 for times in world.done.values())
@@ -110,7 +112,7 @@ def test_in_the_end_every_row_has_moved_and_every_slot_is_free(moves: list[Move]
 def test_a_stop_at_any_moment_leaves_nothing_running(moves: list[Move]) -> None:
     world = play(moves)
     world.tell(events.StopRequested())
-    world.settle_down(limit=20_000)
+    world.settle_down()
     assert world.exit is not None
     assert world.exit.status == 0
     assert nothing_is_held(world)

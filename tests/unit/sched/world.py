@@ -6,6 +6,7 @@ methods. The world keeps books of its own, and checks after each step what must 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pepsi.model import status
@@ -16,6 +17,7 @@ from pepsi.sched import commands, events
 from pepsi.sched.commands import Command
 from pepsi.sched.engine import Engine, Settings
 from pepsi.sched.events import Event, Wake
+from tests.unit.sched import invariants
 from tests.unit.sched.child import Child
 from tests.unit.sched.table import Key, Row, Table
 
@@ -218,12 +220,11 @@ class World:
                 assert write.workqueue_id in self.suspects, f"{write.workqueue_id} is struck for nothing"
                 self.suspects.discard(write.workqueue_id)
                 self.struck.add(key)
-        if fault in ("ok", "done"):
-            self.table.settle(writes, self.now)
         if fault == "refused" and len(writes) == 1:
             self.excused.add((writes[0].workqueue_id, writes[0].claim))
+        locked = self.table.settle(writes, self.now) if fault in ("ok", "done") else ()
         failed = events.SettleFailed("no database", refused=fault == "refused")
-        self.reports.append(events.Settled() if fault == "ok" else failed)
+        self.reports.append(events.Settled(locked) if fault == "ok" else failed)
 
     def regain_lock(self) -> None:
         """What leadership does after a reconnect. What was under way when the lock was lost is known by then."""
@@ -299,8 +300,11 @@ class World:
 
     def run(self) -> None:
         """Deliver every report, and those that follow from it. No time passes."""
-        while self.reports:
+        for _ in range(5000):
+            if not self.reports:
+                return
             self.deliver()
+        raise AssertionError("one thing leads to another for ever")
 
     def bring(self, stage: str = "a", count: int = 1) -> int:
         """Put messages in and let them be claimed and handed out; return the id of the last."""
@@ -336,10 +340,18 @@ class World:
             self.tell(events.Tick())
             self.run()
 
-    def settle_down(self, limit: int = 5000) -> None:
+    def wait_for(self, condition: Callable[[], object], seconds: float = 1000.0) -> None:
+        """Wait until *condition* holds, half a second at a time."""
+        until = self.now + seconds
+        while not condition():
+            assert self.now < until, "it did not come about"
+            self.wait(0.5)
+
+    def settle_down(self, limit: int = 2000) -> None:
         """Mend every fault, and let things take their course until nothing is left to do."""
         self.outage = False
         self.faults.clear()
+        self.table.locks.clear()
         self.regain_lock()
         for _ in range(limit):
             if self.reports:
@@ -370,32 +382,15 @@ class World:
         moving = any(row.status not in still or row.due is not None for row in self.rows.values())
         return self.stopping or moving or bool(self.reports or self.children)
 
-    # what must always hold
-
     def check(self) -> None:
-        at_work = [workqueue_id for child in self.children.values() for workqueue_id in child.line]
-        assert len(at_work) == len(set(at_work)), f"in two places: {sorted(at_work)}"
-        held: dict[Key, str] = {}
-        for claim in self.engine.holdings():
-            assert claim.key not in held
-            held[claim.key] = "" if claim.stray else claim.stage
-        for stage, spec in self.specs.items():
-            in_flight = sum(held_stage == stage for held_stage in held.values())
-            assert in_flight <= spec.capacity, f"{in_flight} in flight at {stage}"
-            alive = sum(child.stage == stage for child in self.children.values())
-            assert alive <= spec.parallelism, f"{alive} workers of {stage}"
-        for child in self.children.values():
-            assert len(child.line) <= self.specs[child.stage].queue_limit
-        self._check_that_no_row_is_lost(held)
-
-    def _check_that_no_row_is_lost(self, held: dict[Key, str]) -> None:
+        """What must hold after every step."""
+        holdings = self.engine.holdings()
+        invariants.nobody_has_too_much(self.children.values(), self.specs)
+        invariants.no_more_is_held_than_may_be(holdings, self.specs)
         under_way = {
             (row.workqueue_id, report.token)
             for report in self.reports
             if isinstance(report, events.Claimed)
             for row in report.rows
         }
-        for workqueue_id, row in self.rows.items():
-            if row.claim is not None and row.claim not in self._unknown:
-                key = workqueue_id, row.claim
-                assert key in held or key in under_way or key in self.excused, f"{workqueue_id} is lost"
+        invariants.no_row_is_lost(self.table, {held.key for held in holdings} | under_way | self.excused, self._unknown)

@@ -1,0 +1,33 @@
+"""What must hold after every step of the small world."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from pepsi.model.stage import StageSpec
+from pepsi.sched.held import Held
+from tests.unit.sched.child import Child
+from tests.unit.sched.table import Key, Table
+
+
+def nobody_has_too_much(children: Collection[Child], specs: Mapping[str, StageSpec]) -> None:
+    """No id is with two workers; no more workers run than may, and none has more ids than it may."""
+    at_work = [workqueue_id for child in children for workqueue_id in child.line]
+    assert len(at_work) == len(set(at_work)), f"in two places: {sorted(at_work)}"
+    for stage, spec in specs.items():
+        lines = [len(child.line) for child in children if child.stage == stage]
+        assert len(lines) <= spec.parallelism, f"{len(lines)} workers of {stage}"
+        assert max(lines, default=0) <= spec.queue_limit
+
+
+def no_more_is_held_than_may_be(holdings: Sequence[Held], specs: Mapping[str, StageSpec]) -> None:
+    """No claim is held twice, and no more of a stage than its capacity; strays take up none."""
+    assert len({held.key for held in holdings}) == len(holdings)
+    for stage, spec in specs.items():
+        in_flight = sum(held.stage == stage and not held.stray for held in holdings)
+        assert in_flight <= spec.capacity, f"{in_flight} in flight at {stage}"
+
+
+def no_row_is_lost(table: Table, accounted_for: Collection[Key], unknown: Collection[int]) -> None:
+    """Whatever runs is accounted for, unless it was claimed by one of the *unknown* tokens."""
+    for workqueue_id, row in table.rows.items():
+        if row.claim is not None and row.claim not in unknown:
+            assert (workqueue_id, row.claim) in accounted_for, f"{workqueue_id} is lost"

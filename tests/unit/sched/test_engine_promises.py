@@ -1,0 +1,35 @@
+"""Promises that the engine does not keep yet. Whoever mends one takes its mark away."""
+
+import pytest
+
+from pepsi.model.row import RowStatus
+from tests.unit.sched.world import World, one_stage
+
+
+@pytest.mark.xfail(strict=True, reason="all writes wait as long as the one that somebody else holds up")
+def test_a_row_that_somebody_else_has_locked_does_not_delay_what_is_owed_for_others() -> None:
+    world = World(one_stage(), worker_idle_timeout=1000.0)
+    world.start()
+    number = world.employ("a", count=2)
+    world.table.locks.add(1)
+    world.answer(number, 5)
+    world.run()
+    world.wait(60.0)
+    world.answer(number, 5)
+    world.run()
+    assert [row.status for row in world.rows.values()] == [RowStatus.RUNNING, RowStatus.FAILED]
+    world.table.locks.clear()
+    world.wait(31.0)
+    assert [row.status for row in world.rows.values()] == [RowStatus.FAILED] * 2
+
+
+@pytest.mark.xfail(strict=True, reason="whoever was found to write nonsense is judged before its exit status is known")
+def test_exit_78_before_any_answer_blames_no_message_whatever_the_worker_wrote() -> None:
+    world = World(one_stage())
+    world.start()
+    number = world.employ("a", count=2)
+    world.garble(number)
+    world.run()
+    world.die(number, code=78)
+    world.deliver()
+    assert [(row.status, row.strikes) for row in world.rows.values()] == [(RowStatus.PENDING, 0)] * 2
