@@ -102,8 +102,13 @@ def test_a_full_server_is_not_a_lost_one(database: Database) -> None:
         ("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '55P03'; END $$", Fault.RETRY),
         ("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '57P01'; END $$", Fault.LOST),
         ("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '08006'; END $$", Fault.LOST),
+        ("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '53100'; END $$", Fault.OTHER),
+        ("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '42501'; END $$", Fault.OTHER),
+        ("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '23505'; END $$", Fault.DATA),
         ("SELECT nonsense", Fault.OTHER),
-        ("SELECT 1 / 0", Fault.OTHER),
+        ("SELECT 1 / 0", Fault.DATA),
+        ("SELECT 'x'::integer", Fault.DATA),
+        ("UPDATE pepsi.dispatch_stats SET stages_executed = NULL", Fault.DATA),
     ],
 )
 def test_each_error_is_of_its_kind(database: Database, statement: str, fault: Fault) -> None:
