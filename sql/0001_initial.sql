@@ -57,6 +57,11 @@ CREATE TABLE pepsi.workqueue (
     CONSTRAINT workqueue_status CHECK (status IN ('pending', 'running', 'paused', 'failed', 'timeout')),
     CONSTRAINT workqueue_claimed_while_running CHECK ((status = 'running') = (claim IS NOT NULL)),
     CONSTRAINT workqueue_due_while_paused CHECK (timeout IS NULL OR status = 'paused'),
+    -- From an infinite time PostgreSQL before 17 refuses to subtract: one such row would fail every query that asks how
+    -- long rows have still to wait. What a worker reads must be a year that its language knows, too.
+    CONSTRAINT workqueue_finite_timeout CHECK (timeout IS NULL OR isfinite(timeout)),
+    CONSTRAINT workqueue_received_at CHECK (
+        received_at >= '1970-01-01 00:00:00+00' AND received_at < '9999-01-01 00:00:00+00'),
     CONSTRAINT workqueue_recipients CHECK (
         array_lower(recipients, 1) IS NOT DISTINCT FROM 1 AND array_position(recipients, NULL) IS NULL),
     CONSTRAINT workqueue_stage CHECK (stage <> ''),

@@ -29,8 +29,9 @@ WHERE w.workqueue_id = ANY (%(ids)s::bigint[])
   AND NOT EXISTS (SELECT FROM free WHERE free.workqueue_id = w.workqueue_id)
 
 -- name: next_due
--- In how many seconds the next paused row is due, by the clock of the database.
-SELECT extract(epoch FROM w.timeout - now())::double precision
+-- In how many seconds the next paused row is due, by the clock of the database: 0 when it is overdue, a century at most.
+-- The bounds keep it from failing for any time that a row can hold; from an infinite one nothing can be subtracted.
+SELECT extract(epoch FROM greatest(now(), least(w.timeout, now() + interval '36525 days')) - now())::double precision
 FROM pepsi.workqueue w
 WHERE w.status = 'paused' AND w.timeout IS NOT NULL
 ORDER BY w.timeout
