@@ -13,12 +13,23 @@ class Child:
     unheard: list[int] = field(default_factory=list)
     head_since: float = 0.0
     heard_ready: bool = False
+    batch: bool = False
     heard_answer: bool = False
     doomed: bool = False
     asked: bool = False
     garbled: bool = False
 
     @property
+    def pipe(self) -> list[int]:
+        """What the dispatcher takes for its line, as far as it has read."""
+        return self.unheard + self.line
+
+    @property
     def head(self) -> list[int]:
-        """What the dispatcher takes for the head of the line, as far as it has read: one id or none."""
-        return (self.unheard + self.line)[:1]
+        """The first of that, or none."""
+        return self.pipe[:1]
+
+    @property
+    def anyones_guess(self) -> bool:
+        """Whether nobody can say on which id it is at work."""
+        return self.batch and len(self.pipe) > 1

@@ -1,11 +1,11 @@
 """What must hold after every step of the small world."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 
 from pepsi.model.stage import StageSpec
 from pepsi.sched.held import Held
 from tests.unit.sched.child import Child
-from tests.unit.sched.table import Key, Table
+from tests.unit.sched.table import Key, Row, Table
 
 
 def nobody_has_too_much(children: Collection[Child], specs: Mapping[str, StageSpec]) -> None:
@@ -18,12 +18,29 @@ def nobody_has_too_much(children: Collection[Child], specs: Mapping[str, StageSp
         assert max(lines, default=0) <= spec.queue_limit
 
 
+def each_is_alone_that_must_be(child: Child, rows: Mapping[int, Row], lonely: Set[int]) -> None:
+    """A message with strikes, or under suspicion, shares a worker's pipe with no other."""
+    struck = [number for number in child.pipe if number in rows and rows[number].strikes]
+    if struck or lonely & set(child.pipe):
+        assert len(child.pipe) == 1, f"{child.pipe} go together"
+
+
 def no_more_is_held_than_may_be(holdings: Sequence[Held], specs: Mapping[str, StageSpec]) -> None:
-    """No claim is held twice, and no more of a stage than its capacity; strays take up none."""
+    """No claim is held twice, and no more of a stage than its capacity."""
     assert len({held.key for held in holdings}) == len(holdings)
     for stage, spec in specs.items():
-        in_flight = sum(held.stage == stage and not held.stray for held in holdings)
-        assert in_flight <= spec.capacity, f"{in_flight} in flight at {stage}"
+        assert in_flight(stage, holdings) <= spec.capacity, f"{in_flight(stage, holdings)} in flight at {stage}"
+
+
+def a_claim_fits(capacities: Mapping[str, int], holdings: Sequence[Held], specs: Mapping[str, StageSpec]) -> None:
+    """A claim asks for no more than there is room for, and for something."""
+    for stage, capacity in capacities.items():
+        assert 0 < capacity <= specs[stage].capacity - in_flight(stage, holdings)
+
+
+def in_flight(stage: str, holdings: Sequence[Held]) -> int:
+    """How much of the stage's capacity is taken; strays take up none."""
+    return sum(held.stage == stage and not held.stray for held in holdings)
 
 
 def no_row_is_lost(table: Table, accounted_for: Collection[Key], unknown: Collection[int]) -> None:

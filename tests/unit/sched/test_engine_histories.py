@@ -43,7 +43,7 @@ def move(world: World, kind: int, which: int, extra: int) -> None:
         case k if k < 30 and busy:
             world.answer(busy[which % len(busy)], count=1 + extra % 3)
         case k if k < 50 and starting:
-            world.ready(starting[which % len(starting)])
+            world.ready(starting[which % len(starting)], batch=extra == 0)
         case k if k < 80:
             world.deliver(which)
         case k if k < 82 and busy:
@@ -104,6 +104,8 @@ def test_in_the_end_every_row_has_moved_and_every_slot_is_free(moves: list[Move]
     assert world.wanted(commands.Claim)[-1].capacities == {name: spec.capacity for name, spec in world.specs.items()}
     world.run()
     world.bring("a", count=20)
+    world.tend()
+    world.tend()
     assert len(world.children) == world.specs["a"].parallelism
 
 

@@ -33,3 +33,21 @@ def test_exit_78_before_any_answer_blames_no_message_whatever_the_worker_wrote()
     world.die(number, code=78)
     world.deliver()
     assert [(row.status, row.strikes) for row in world.rows.values()] == [(RowStatus.PENDING, 0)] * 2
+
+
+@pytest.mark.xfail(strict=True, reason="whether a message is to run alone is decided when it is claimed")
+def test_a_message_that_came_under_suspicion_while_it_was_parked_runs_alone() -> None:
+    world = World(one_stage(parallelism=1, queue_limit=4))
+    world.start()
+    world.bring("a", count=2)
+    world.ready(1, batch=True)
+    world.run()
+    for number in (1, 2):
+        world.table.repair(number)
+    world.wake()
+    world.run()
+    world.die(1, signal=9)
+    world.run()
+    assert [child.line for child in world.children.values()] == [[]]
+    world.tend()
+    assert [child.line for child in world.children.values()] == [[1]]

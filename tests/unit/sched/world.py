@@ -49,12 +49,12 @@ class World:
         self.done: dict[int, int] = {}
         self.locked = False
         self.stopping = False
-        self.outage = False
-        """Whether the database is away."""
+        self.outage = False  # the database is away
         self.faults: dict[str, list[str]] = {}
         """What becomes of the next statements of a kind: done, but nobody hears of it; undone; refused (a settle)."""
-        self.suspects: set[int] = set()
-        """Ids that gave a reason to be struck."""
+        self.suspects: set[int] = set()  # ids that gave a reason to be struck
+        self.lonely: set[int] = set()
+        """Ids of which one made a worker crash, and nobody knows which."""
         self.guilty: set[Key] = set()
         """Claims that must be struck: their worker crashed with them at its head."""
         self.struck: set[Key] = set()
@@ -97,8 +97,7 @@ class World:
             case commands.Claim(token=token, capacities=capacities):
                 assert self.locked, "claims without the lock"
                 assert not self.stopping, "claims after the stop"
-                for stage, capacity in capacities.items():
-                    assert 0 < capacity <= self.specs[stage].capacity - self.in_flight(stage)
+                invariants.a_claim_fits(capacities, self.engine.holdings(), self.specs)
                 self.claim(token, dict(capacities))
             case commands.Start(worker=number, stage=stage):
                 assert self.locked and not self.stopping, "starts a worker that it must not feed"
@@ -114,6 +113,7 @@ class World:
                 if not child.head:
                     child.head_since = self.now
                 child.line += ids
+                invariants.each_is_alone_that_must_be(child, self.rows, self.lonely)
             case commands.Retire(number):
                 assert not self.child(number).line
                 self.child(number).asked = True
@@ -139,8 +139,8 @@ class World:
                     self.reports.append(events.RunningRows(look=look, rows=self.running()))
             case commands.Flush():
                 self.reports.append(events.Flushed() if self.fault("flush") == "ok" else events.FlushFailed())
-            case commands.Note():
-                command.text.format(**command.facts)
+            case commands.Note(text=text, facts=facts):
+                text.format(**facts)
             case commands.Exit():
                 assert self.exit is None
                 self.exit = command
@@ -155,9 +155,6 @@ class World:
             return "undone"
         return self.faults[what].pop(0) if self.faults.get(what) else "ok"
 
-    def in_flight(self, stage: str) -> int:
-        return sum(held.stage == stage for held in self.engine.holdings() if not held.stray)
-
     def _note(self, event: Event) -> None:
         """Keep in mind what the engine learns by *event*."""
         match event:
@@ -167,16 +164,17 @@ class World:
                 self.locked = False
             case events.StopRequested():
                 self.stopping = True
-            case events.WorkerReady(number):
-                self.child(number).heard_ready = True
-                self.child(number).head_since = self.now
+            case events.WorkerReady(number, batch):
+                child = self.child(number)
+                child.heard_ready, child.batch, child.head_since = True, batch, self.now
             case events.Answered(number, statuses):
                 child = self.child(number)
                 if not child.doomed:
+                    self.lonely.difference_update(child.unheard[: len(statuses)])
                     del child.unheard[: len(statuses)]
                     child.head_since, child.heard_answer = self.now, True
             case events.Garbled(number):
-                if self.child(number).heard_ready:
+                if self.child(number).heard_ready and not self.child(number).anyones_guess:
                     self.suspects.update(self.child(number).head)
             case events.WorkerNotStarted(number):
                 del self.graves[number]
@@ -185,7 +183,12 @@ class World:
 
     def _gone(self, child: Child, code: int | None) -> None:
         never_worked = not child.heard_ready or (code == status.BAD_CONFIG and not child.heard_answer)
-        if child.head and not (child.asked or child.doomed or never_worked):
+        if not child.head or child.asked or child.doomed or never_worked:
+            return
+        if child.anyones_guess:
+            held = [held.workqueue_id for held in self.engine.holdings()]
+            self.lonely.update(number for number in child.pipe if held.count(number) == 1)
+        else:
             self.suspects.update(child.head)
             self.guilty.add(next(held.key for held in self.engine.holdings() if held.workqueue_id == child.head[0]))
 
@@ -238,11 +241,11 @@ class World:
 
     # the workers
 
-    def ready(self, number: int) -> None:
+    def ready(self, number: int, *, batch: bool = False) -> None:
         child = self.children[number]
         if child.life == "starting" and not child.garbled:
             child.life = "ready"
-            self.reports.append(events.WorkerReady(number))
+            self.reports.append(events.WorkerReady(number, batch))
 
     def answer(self, number: int, code: int = 0, *, count: int = 1, commit: bool = True, **more: Any) -> None:
         """The worker does the oldest ids of its line and answers them at once; *more* is of the status."""
