@@ -19,7 +19,16 @@ EXAMPLES = """\
   pepsi demo --stay            the same, and go on: send mail of your own to it
   pepsi -c pepsi.conf up       run private server, dispatcher and SMTP door until SIGTERM
 
-exit status: 0 stopped in good order, or all sample mail arrived; 1 an error; 2 usage"""
+exit status: 0 stopped in good order, or all sample mail arrived; 1 an error; 2 usage; 69 no database;
+78 the database holds the schema of another release"""
+
+
+def port(text: str) -> int:
+    """Return the number of a port. Raises ValueError, which argparse turns into its message."""
+    number = int(text)
+    if not 0 <= number < 65536:
+        raise ValueError(text)
+    return number
 
 
 def build(config: Config, ending: Ending) -> IService:
@@ -38,7 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     demo.add_argument("--stay", action="store_true", help="keep running, and say how to send mail to it")
-    demo.add_argument("--port", type=int, default=0, help="the port of the loopback to take mail at (default: any)")
+    demo.add_argument(
+        "--port", type=port, default=0, metavar="PORT", help="the port of the loopback to take mail at (default: any)"
+    )
     demo.add_argument("--folder", type=Path, help="work in this folder and leave it there (default: a temporary one)")
     arguments = parser.parse_args(argv)
     if arguments.command == "up":

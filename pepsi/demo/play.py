@@ -1,5 +1,6 @@
 """The demo: lays out a folder, runs everything in it, sends the samples, and looks whether they arrived."""
 
+import os
 import shutil
 import sys
 import tempfile
@@ -39,12 +40,17 @@ class DemoFailed(PepsiError):
 def run(*, stay: bool, port: int, folder: Path | None, out: TextIO) -> int:
     """Play the demo and return the exit status. *folder* is kept; without one a temporary folder is used."""
     place = Path(tempfile.mkdtemp(prefix="pepsi-demo-")) if folder is None else folder
-    place.mkdir(parents=True, exist_ok=True)
-    # The private server may have to run as another account, and must get to its directory below.
-    place.chmod(0o711)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        # The private server may have to run as another account, and must get to its directory below.
+        place.chmod(0o711)
+        log = (place / "log").open("w")
+    except OSError as error:
+        print(f"pepsi: {error.filename}: {error.strerror}; name another --folder", file=sys.stderr)
+        return EX_ERROR
     keep_time()
     ending = Ending()
-    with (place / "log").open("w") as log:
+    with log:
         begin_logging(log)
         stage = Stage(place, out, ending, stay=stay, port=port)
         reactor.callWhenRunning(stage.startService)
@@ -52,7 +58,7 @@ def run(*, stay: bool, port: int, folder: Path | None, out: TextIO) -> int:
         ending.heed_signals()
         reactor.run()
     if ending.status:
-        print(f"The log of it all is {place / 'log'}.", file=out)
+        print(f"pepsi: {ending.reason}; the log of it all is {place / 'log'}", file=sys.stderr)
     elif folder is None:
         shutil.rmtree(place)
     return ending.status
@@ -168,9 +174,11 @@ class Stage(Service):
     def _failed(self, failure: Failure) -> None:
         if isinstance(failure.value, defer.CancelledError):
             return
-        if not isinstance(failure.value, PepsiError):
+        if isinstance(failure.value, BrokenPipeError):
+            # Whoever watched has seen enough. What is still buffered must not fail once more when the interpreter ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._out.fileno())
+        elif not isinstance(failure.value, PepsiError):
             failure.printTraceback(sys.stderr)  # type: ignore[no-untyped-call]
-        self._say(f"The demo has failed: {failure.getErrorMessage()}")
         self._ending.fail(failure.getErrorMessage(), EX_ERROR)
 
     def _say(self, text: str) -> None:

@@ -11,8 +11,8 @@ from pepsi.dispatch.program import Launch
 from pepsi.errors import StageError
 from pepsi.sched.events import Event, WorkerGone, WorkerNotStarted
 
-GRACE = 10.0
-"""Seconds that a worker has to finish the message in hand once it was told to stop."""
+GRACE = 20.0
+"""Seconds that a worker has to finish the message in hand once it was told to stop: less than the engine waits."""
 RETIREMENT = 30.0
 """Seconds that a worker may take to end after its standard input was closed."""
 
@@ -36,9 +36,9 @@ class Fleet:
 
     def start(self, number: int, stage: str) -> None:
         """Start worker *number* of *stage*. A program that cannot be started is reported, not raised."""
-        process = WorkerProcess(self._clock, number, stage, self._heard)
         try:
             what = self._prepare(stage)
+            process = WorkerProcess(self._clock, number, stage, self._heard, own_group=what.own_group)
             environment: Mapping[str, str] = what.environment
             with _clean_signal_mask():
                 self._spawner.spawnProcess(process, what.executable, list(what.arguments), environment)

@@ -33,8 +33,18 @@ class WorkerProcess(ProcessProtocol):
     log = Logger()
     transport: IProcessTransport
 
-    def __init__(self, reactor: IReactorTime, number: int, stage: str, report: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        reactor: IReactorTime,
+        number: int,
+        stage: str,
+        report: Callable[[Event], None],
+        *,
+        own_group: bool = False,
+    ) -> None:
         self._reactor = reactor
+        self._own_group = own_group
+        self._pid: int | None = None
         self._number = number
         self._report = report
         self._output = WorkerOutput()
@@ -65,15 +75,20 @@ class WorkerProcess(ProcessProtocol):
 
     def kill(self) -> None:
         """Send SIGKILL to the worker and to whatever shares its process group."""
-        pid = self.transport.pid
-        if pid is None:
-            return
+        self._kill_group()
         with contextlib.suppress(*_IN_VAIN):
-            if os.getpgid(pid) == pid:
-                os.killpg(pid, signal.SIGKILL)
             self.transport.signalProcess("KILL")
 
+    def _kill_group(self) -> None:
+        if self._own_group and self._pid is not None:
+            with contextlib.suppress(*_IN_VAIN):
+                os.killpg(self._pid, signal.SIGKILL)
+
     # What the reactor tells
+
+    def connectionMade(self) -> None:
+        """It runs."""
+        self._pid = self.transport.pid
 
     def outReceived(self, data: bytes) -> None:
         """The worker wrote; answers of one read make one event."""
@@ -106,7 +121,9 @@ class WorkerProcess(ProcessProtocol):
             self._timer = self._reactor.callLater(LINGER, self._half_closed, f"it closed its standard {name}")
 
     def processExited(self, reason: Failure) -> None:
-        """It is dead, but not all it wrote need have been read."""
+        """It is dead, but not all it wrote need have been read. What it had started dies with it."""
+        self._kill_group()
+        self._pid = None  # from now on the number can be another's
         self._end = WorkerGone(
             worker=self._number,
             code=getattr(reason.value, "exitCode", None),

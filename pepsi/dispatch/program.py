@@ -21,6 +21,8 @@ class Launch:
     executable: str
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
+    own_group: bool
+    """Whether it leads a process group of its own."""
 
 
 def launch(spec: StageSpec, epoch: int, config_file: Path | None, environ: Mapping[str, str]) -> Launch:
@@ -46,8 +48,9 @@ def launch(spec: StageSpec, epoch: int, config_file: Path | None, environ: Mappi
         "PEPSI_EPOCH": str(epoch),
         "PGAPPNAME": f"pepsi-stage-{spec.name}",
     }
-    arguments = [*_wrapped(search), found, *words[1:]]
-    return Launch(arguments[0], tuple(arguments), environment)
+    wrappers = _wrapped(search)
+    arguments = [*wrappers, found, *words[1:]]
+    return Launch(arguments[0], tuple(arguments), environment, own_group=any("setsid" in word for word in wrappers))
 
 
 def _wrapped(search: str) -> list[str]:

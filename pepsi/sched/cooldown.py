@@ -11,6 +11,8 @@ class Cooldown:
     longest: float
     until: float = 0.0
     length: float = 0.0
+    """0 when all is well."""
+    began: float = 0.0
     told: bool = True
     """Whether somebody knows that the pause is over."""
 
@@ -18,7 +20,7 @@ class Cooldown:
         """Start or lengthen the pause; return its length. Trouble while it lasts changes nothing."""
         if now >= self.until:
             self.length = min(self.longest, self.length * 2) if self.length else self.first
-            self.until = now + self.length
+            self.began, self.until = now, now + self.length
             self.told = False
         return self.length
 

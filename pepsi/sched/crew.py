@@ -60,7 +60,8 @@ class Crew:
         answers = event.statuses[: len(worker.line)]
         if answers:
             pool = self.pools[worker.stage]
-            pool.cooldown.clear()
+            if worker.since >= pool.cooldown.began:
+                pool.cooldown.clear()  # an older worker says nothing of whether a new one can be started
             each = max(0.0, now - worker.head_since) / len(answers)
             pool.measured(each, len(answers))
             for answer in answers:
@@ -132,6 +133,9 @@ class Crew:
             return
         self._forget(worker)
         why = worker.why or f"the worker ended with {event.how}"
+        if worker.life is Life.STOPPING and worker.line and event.signal is not None:
+            text = "worker {worker} of {stage} had to be killed; its work on message {workqueue_id} may be done already"
+            self._note(Level.WARN, text, worker, workqueue_id=worker.line[0].workqueue_id)
         match _blame(worker, event.code):
             case Blame.START:
                 self._failed_start(worker, why, event.code, now)

@@ -61,6 +61,8 @@ class Pool:
         """Whether the stage may have one more worker."""
         if self.cooldown.active(now) or self.hold_off.active(now):
             return False
+        if self.cooldown.length and any(worker.life is Life.STARTING for worker in self.workers.values()):
+            return False  # the last one failed: whether this one gets ready is waited for
         return len(self.workers) < self.spec.parallelism
 
     @property

@@ -1,7 +1,8 @@
 """What the programs that run under the reactor share: common options, the log, signals, and the exit status.
 
 A service is built once from the configuration and runs either under the console script (``serve``) or under twistd
-(``make_service``). Either way it ends with 0 after SIGTERM or SIGINT, and with the status of its ``Ending`` else.
+(``make_service``). Either way it ends with 0 after SIGTERM, SIGINT or SIGHUP, and with the status of its
+``Ending`` else.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from twisted.python import usage
 from pepsi.config.load import Config, load, locate
 from pepsi.db.target import is_embedded
 from pepsi.errors import EX_ERROR, ConfigError, PepsiError
-from pepsi.tap.log import begin_logging
+from pepsi.tap.log import begin_logging, let_go
 from pepsi.tools import common
 from pepsi.worker.section import problems_of
 
@@ -42,6 +43,7 @@ class Ending:
     def __init__(self, *, trace: bool = False) -> None:
         self.status = EX_OK
         self.trace = trace
+        self.reason = ""
         self._stopping = False
         self._signalled = False
 
@@ -52,7 +54,7 @@ class Ending:
         """
         self.log.critical("{reason}", reason=reason)
         if self.status == EX_OK:
-            self.status = status
+            self.status, self.reason = status, reason
         reactor.callWhenRunning(self.stop)
 
     def stop(self) -> None:
@@ -62,7 +64,9 @@ class Ending:
             reactor.stop()
 
     def heed_signals(self) -> None:
-        """Let SIGTERM and SIGINT stop the reactor, and end the process at once when one comes again.
+        """Let SIGTERM, SIGINT and SIGHUP stop the reactor; a further SIGTERM or SIGINT ends the process at once.
+
+        SIGHUP comes when the terminal is closed. Whoever had it ignored when we were started wants us to go on.
 
         Takes effect when the reactor runs: only then are its own handlers in place, which twistd would report as death
         by the signal.
@@ -72,10 +76,16 @@ class Ending:
     def _install(self) -> None:
         signal.signal(signal.SIGTERM, self._on_signal)
         signal.signal(signal.SIGINT, self._on_signal)
+        # nohup has it ignored: the program is to outlive its terminal.
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            signal.signal(signal.SIGHUP, self._on_signal)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._signalled:
-            os._exit(self.status or EX_ERROR)
+            # A terminal that goes may say so twice, by the kernel and by the shell, and nobody is in a hurry.
+            if number != signal.SIGHUP:
+                os._exit(self.status or EX_ERROR)
+            return
         self._signalled = True
         cast(IReactorFromThreads, reactor).callFromThread(self._stop_by, signal.Signals(number).name)
 
@@ -128,6 +138,7 @@ def serve(arguments: argparse.Namespace, prog: str, build: Build) -> int:
     reactor.addSystemEventTrigger("before", "shutdown", service.stopService)
     ending.heed_signals()
     reactor.run()
+    let_go(sys.stderr)
     return ending.status
 
 

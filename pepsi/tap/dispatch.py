@@ -5,13 +5,16 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
+from psycopg2.extensions import parse_dsn
 from twisted.application.service import IService, MultiService
 from twisted.internet import reactor
 from twisted.logger import Logger
 
 from pepsi.config.load import Config, load, locate
+from pepsi.db.target import is_embedded
+from pepsi.dispatch.program import launch
 from pepsi.dispatch.service import DispatchService, Plan
-from pepsi.errors import ConfigError
+from pepsi.errors import ConfigError, StageError
 from pepsi.reactor.chain import Chain
 from pepsi.sched.engine import Settings
 from pepsi.tap import command
@@ -30,12 +33,19 @@ exit status: 0 stopped in good order; 1 an error; 2 usage; 78 the database holds
 Options = TwistdOptions
 log = Logger()
 
+_LIBPQ = {"host": "host", "port": "port", "user": "user", "dbname": "database"}
+
 
 def add_dispatcher(
     parent: MultiService, config: Config, dsn: str, ending: Ending, environ: Mapping[str, str]
 ) -> DispatchService:
     """Make the dispatcher of *config* for the database *dsn*, and put it under *parent*. Workers get *environ*."""
     _warn_of_another_file(config, environ)
+    _warn_of_missing_programs(config, environ)
+    if is_embedded(config):
+        # So that a worker in any language gets to the private server with an empty libpq string.
+        parts = parse_dsn(dsn)
+        environ = {**environ, **{f"PG{name.upper()}": parts[key] for key, name in _LIBPQ.items() if key in parts}}
     own = config.dispatch
     service = DispatchService(
         reactor,
@@ -80,6 +90,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         "serve", help="run until SIGTERM", formatter_class=argparse.RawDescriptionHelpFormatter
     )
     return command.serve(parser.parse_args(argv), PROG, build)
+
+
+def _warn_of_missing_programs(config: Config, environ: Mapping[str, str]) -> None:
+    """Tell at the start what would otherwise be told when mail comes."""
+    for spec in config.specs.values():
+        try:
+            launch(spec, 0, None, environ)
+        except StageError as error:
+            log.error("{error}; mail will wait at that stage", error=str(error))
 
 
 def _warn_of_another_file(config: Config, environ: Mapping[str, str]) -> None:

@@ -1,7 +1,7 @@
 """A dispatcher with puppets for workers, on a database of its own."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -42,9 +42,9 @@ ENTRY_STAGE = {next(iter(stages))}
             text += f"[stage-{name}]\n{program}{lines}\n"
         self.config.write_text(text)
 
-    def dispatcher(self, *options: str, wait: bool = True) -> Program:
+    def dispatcher(self, *options: str, wait: bool = True, environ: Mapping[str, str] | None = None) -> Program:
         """Start a dispatcher, by default until mail moves."""
-        environ = {"PUPPET_DSN": self.database.dsn, "PUPPET_NEXT_first": "second"}
+        environ = {"PUPPET_DSN": self.database.dsn, "PUPPET_NEXT_first": "second", **(environ or {})}
         program = Program(["pepsi-dispatch", "-c", self.config, *options, "serve"], environ=environ)
         self.programs.append(program)
         if wait:

@@ -6,6 +6,7 @@ message, each by one write: two overlapping executions of a message would show.
 
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -46,6 +47,9 @@ def act(cursor: "psycopg2.extensions.cursor", number: int) -> str:
             return "0"
         case "answer":
             return argument
+        case "leave":
+            record("child", subprocess.Popen(["sleep", argument]).pid)
+            os._exit(3)
         case "slow":
             time.sleep(float(argument))
         case "twice":
@@ -65,7 +69,7 @@ def main() -> None:
     connection = psycopg2.connect(DSN)
     connection.autocommit = True
     with connection.cursor() as cursor:
-        say("ready")
+        say(os.environ.get("PUPPET_READY", "ready"))
         for line in iter(sys.stdin.buffer.readline, b""):
             say(act(cursor, int(line)))
 

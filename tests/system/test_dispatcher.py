@@ -277,3 +277,42 @@ def test_twistd_runs_the_same_service_and_ends_with_0(theatre: Theatre) -> None:
     theatre.inject(count=5)
     theatre.wait_until_empty()
     assert twistd.stop() == 0
+
+
+def test_what_a_worker_has_started_dies_with_it_whatever_it_died_of(theatre: Theatre) -> None:
+    theatre.dispatcher()
+    theatre.inject("leave 600")
+    until(lambda: len(theatre.events()) >= 1)
+    until(lambda: not theatre.workers())
+    (child,) = [number for event, number, _ in theatre.events() if event == "child"]
+    until(lambda: not Path(f"/proc/{child}").exists() or "zombie" in Path(f"/proc/{child}/status").read_text())
+
+
+def test_a_row_locked_while_its_message_is_settled_holds_up_no_other(theatre: Theatre) -> None:
+    theatre.write_config(puppet="PARALLELISM = 1")
+    theatre.dispatcher()
+    theatre.inject()
+    theatre.wait_until_empty()
+    holder = theatre.database.connect()
+    first, *others = theatre.inject("answer 65 no", count=4)
+    with holder.cursor() as cursor:
+        until(lambda: theatre.status(first) != "pending")
+        cursor.execute("BEGIN")
+        cursor.execute("SELECT FROM pepsi.workqueue WHERE workqueue_id = %s FOR UPDATE", (first,))
+        until(lambda: all(theatre.status(other) == "failed" for other in others))
+        cursor.execute("ROLLBACK")
+    until(lambda: theatre.status(first) == "failed")
+
+
+def test_batches_that_crash_strike_only_the_message_that_crashes_alone(theatre: Theatre) -> None:
+    theatre.write_config(puppet="PARALLELISM = 1")
+    dispatcher = theatre.dispatcher(environ={"PUPPET_READY": "ready batch"})
+    others = theatre.inject(count=2)
+    (poison,) = theatre.inject("crash")
+    others += theatre.inject(count=2)
+    until(lambda: theatre.status(poison) == "paused")
+    until(lambda: all(theatre.row(other) is None for other in others))
+    row = theatre.row(poison)
+    assert row is not None
+    assert row[2]["strikes"] == 1
+    assert dispatcher.stop() == 0

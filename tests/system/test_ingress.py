@@ -1,5 +1,7 @@
 """The SMTP door as a program: mail goes in over a socket and stands in the database, whatever happens to that."""
 
+import base64
+import os
 import signal
 import smtplib
 import socket
@@ -220,3 +222,76 @@ def test_while_the_server_is_down_mail_is_put_off_and_taken_again_when_it_is_bac
             program.close()
         database.close()
         server.stop()
+
+
+def log_in(path: Path) -> None:
+    """Have a password checked at the door at *path*."""
+    with Client(str(path)) as client:
+        client.say(b"EHLO c.example", 250)
+        client.say(b"AUTH PLAIN " + base64.b64encode(b"\0bob\0secret"), 235)
+        client.say(b"QUIT", 221)
+
+
+def test_it_ends_though_its_socket_is_gone_and_somebody_has_logged_in(house: House):
+    path = house.directory / "smtp"
+    house.write("PASSWORD_FILE = ./passwords", listen=f"unix:{path}")
+    assert house.passwd("bob", password="secret\n").returncode == 0
+    program, _ = house.open()
+    log_in(path)
+    path.unlink()
+    assert program.stop() == 0
+    assert not any("Traceback" in line or "Unhandled" in line for line in program.said), program.said
+
+
+def test_after_a_kill_it_opens_again_whoever_has_its_process_id_now(house: House):
+    path = house.directory / "smtp"
+    house.write(listen=f"unix:{path}:mode=600")
+    first, _ = house.open()
+    first.kill()
+    first.wait()
+    # As a door of Twisted's leaves it: a link to a process that lives again.
+    (house.directory / "smtp.lock").symlink_to(str(os.getpid()))
+    program, _ = house.open()
+    assert send(str(path)).startswith("250 ")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert program.stop() == 0
+    assert not path.exists()
+
+
+def test_a_terminal_that_is_closed_ends_it_in_good_order_however_often_it_says_so(house: House):
+    program, address = house.open()
+    with Client(address) as client:
+        client.open_message()
+        program.kill(signal.SIGHUP)
+        program.wait_for("waiting for 1 sessions")
+        program.kill(signal.SIGHUP)
+        client.send(b"x\r\n.\r\n")
+        client.expect(250, 421)
+    assert program.wait() == 0
+
+
+def test_under_nohup_it_outlives_its_terminal(house: House):
+    program, address = house.open("/bin/sh", "-c", f"trap '' HUP; exec {BIN}/pepsi-ingress -c {house.config} serve")
+    program.kill(signal.SIGHUP)
+    assert send(address).startswith("250 ")
+    assert program.stop() == 0
+
+
+def takes_mail(path: Path) -> bool:
+    """Whether a door that may just be opening at *path* stores a message."""
+    try:
+        return send(str(path)).startswith("250 ")
+    except (FileNotFoundError, ConnectionRefusedError):
+        return False
+
+
+def test_standard_descriptors_that_are_closed_are_not_taken_for_anything_else(house: House):
+    path = house.directory / "smtp"
+    house.write(listen=f"unix:{path}")
+    for closed in ("<&-", "<&- >&-", "<&- >&- 2>&-"):
+        command = f"exec {BIN}/pepsi-ingress -c {house.config} serve {closed}"
+        program = house.start("/bin/sh", "-c", command)
+        until(lambda: takes_mail(path))
+        held = [Path(f"/proc/{program.pid}/fd/{number}").readlink() for number in range(len(closed.split()))]
+        assert held == [Path(os.devnull)] * len(held)
+        assert program.stop() == 0

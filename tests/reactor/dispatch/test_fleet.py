@@ -20,7 +20,7 @@ from pepsi.sched.events import Answered, Event, WorkerGone, WorkerNotStarted, Wo
 from tests.fakes_dispatch import FakeSpawner
 from tests.support_reactor import with_timeout
 
-PROGRAM = Launch("/bin/x", ("/bin/x", "worker"), {"PEPSI_STAGE": "a"})
+PROGRAM = Launch("/bin/x", ("/bin/x", "worker"), {"PEPSI_STAGE": "a"}, own_group=False)
 
 
 class Clocked:
