@@ -100,6 +100,11 @@ class Cluster:
             )
 
     @property
+    def account(self) -> Account:
+        """As whom the server runs."""
+        return self._account
+
+    @property
     def alive(self) -> bool:
         """Whether the server that was spawned last still runs, ready or not."""
         return self._process is not None and self._process.poll() is None

@@ -7,26 +7,23 @@ as its owner: a killed owner takes it along, and the lock is free again only whe
 import contextlib
 import fcntl
 import os
-import shutil
-import stat
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import psycopg2
-from psycopg2.extensions import make_dsn, parse_dsn
+from psycopg2.extensions import make_dsn
 
-from pepsi.db.account import Account, admit, choose, closed_to, give
+from pepsi.db.account import admit, choose, closed_to
 from pepsi.db.cluster import PORT, SUPERUSER, Cluster
+from pepsi.db.sockets import make_private, socket_directory, unmake
 from pepsi.errors import DatabaseError
+from pepsi.model.text import one_line
 
 DATABASE = "pepsi"
 ATTACH_TIMEOUT = 120.0
 """Seconds that a server which somebody else is starting is waited for."""
 
-_SOCKET_LIMIT = 107
-"""Bytes of the longest path that a socket can have."""
 _LOOK = 0.02
 _REPORT = 5.0
 """Seconds between two looks at a server that starts, and between two reports of how it gets on."""
@@ -52,6 +49,16 @@ def connection_of(state_directory: Path) -> str:
         raise DatabaseError(f"{error.filename} may not be read: run this as the account that runs Pepsi") from None
 
 
+def forget_libpq_variables() -> None:
+    """Take the variables of libpq out of this process's environment, for good; PGAPPNAME does no harm.
+
+    They lead to somebody's other database. Of most there is no keyword by which the private server's string could
+    override them in every version of libpq, and some break a connect whatever the string says.
+    """
+    for name in [name for name in os.environ if name.startswith("PG") and name != "PGAPPNAME"]:
+        del os.environ[name]
+
+
 class PrivateServer:
     """The private server as one process sees it: its own, or somebody else's that it uses.
 
@@ -75,8 +82,10 @@ class PrivateServer:
         self._sleep = sleep
         self._lock: int | None = None
         self._cluster: Cluster | None = None
-        self._sockets: Path | None = None
+        self._sockets = socket_directory(self._home)
         self._published = False
+        self._unreachable = False
+        """Whether the server was told to end because nobody can get at it."""
 
     @property
     def owned(self) -> bool:
@@ -89,6 +98,7 @@ class PrivateServer:
         A server that recovers from a crash is waited for as long as it takes; one that somebody else is starting, for
         *attach_timeout* seconds. Raises DatabaseError.
         """
+        forget_libpq_variables()
         waited = 0.0
         while not self._take_lock():
             dsn = self._running()
@@ -112,9 +122,10 @@ class PrivateServer:
         return self._dsn()
 
     def tend(self) -> bool:
-        """Look after the server once, without waiting: start it again if it died, take it over if its owner is gone.
+        """Look after the server once, without waiting.
 
-        Returns whether it is up, as far as can be told without connecting. Call it from the main thread.
+        Start it again if it died or lost its socket, take it over if its owner is gone. Returns whether it can be
+        reached, as far as can be told without connecting. Call it from the main thread.
         Raises DatabaseError when it cannot be started.
         """
         if self._lock is None:
@@ -122,12 +133,12 @@ class PrivateServer:
                 return True
             self._log("the private server's owner has ended; taking the server over")
         elif self._cluster is not None and self._cluster.alive:
-            if self._cluster.ready:
-                self._publish()
+            if not self._unreachable and self._cluster.ready:
+                self._look_for_socket(self._cluster)
             return self._published
-        elif self._cluster is not None:
+        elif self._cluster is not None and not self._unreachable:
             self._log(f"the private server has died; starting it again. It said: {self._cluster.last_words()}")
-        self._published = False
+        self._published = self._unreachable = False
         self._spawn()
         return False
 
@@ -148,11 +159,10 @@ class PrivateServer:
         if self._cluster is not None:
             self._cluster.stop()
             self._cluster = None
+            unmake(self._sockets)
         if self._published:
             (self._home / "connection").unlink(missing_ok=True)
             self._published = False
-        if self._sockets is not None and self._sockets.parent != self._home:
-            shutil.rmtree(self._sockets, ignore_errors=True)
         os.close(self._lock)
         self._lock = None
 
@@ -199,10 +209,22 @@ class PrivateServer:
                 )
             cluster = Cluster(self._home, account, self._environ, fast=self._fast)
             cluster.prepare()
-            self._sockets = self._socket_directory(account)
+            make_private(self._sockets, account)
             self._cluster = cluster
-        assert self._sockets is not None
+        else:
+            # Whatever ended the server, or took its socket away, may have taken the directory too.
+            make_private(self._sockets, self._cluster.account)
         self._cluster.spawn(self._sockets, self._lock)
+
+    def _look_for_socket(self, cluster: Cluster) -> None:
+        """Publish the server, or tell it to end if its socket is gone: it never makes another while it runs."""
+        socket = self._sockets / f".s.PGSQL.{PORT}"
+        if socket.is_socket():
+            self._publish()
+            return
+        self._log(f"{socket}, the only door of the private server, is gone; restarting the server")
+        self._published, self._unreachable = False, True
+        cluster.request_stop()
 
     def _wait_until_ready(self) -> None:
         assert self._cluster is not None
@@ -215,25 +237,6 @@ class PrivateServer:
                 report += _REPORT
             self._sleep(_LOOK)
             waited += _LOOK
-
-    def _socket_directory(self, account: Account) -> Path:
-        sockets = self._home / "run"
-        if not _leads_to_a_socket(sockets):
-            # The one of the owner before us, if it is still there: others may know no other path.
-            sockets = self._former_sockets(account) or Path(tempfile.mkdtemp(prefix="pepsi-"))
-            if not _leads_to_a_socket(sockets):
-                sockets = Path(tempfile.mkdtemp(prefix="pepsi-", dir="/tmp"))
-        sockets.mkdir(mode=0o700, exist_ok=True)
-        give(sockets, account)
-        return sockets
-
-    def _former_sockets(self, account: Account) -> Path | None:
-        with contextlib.suppress(DatabaseError, OSError):
-            former = Path(parse_dsn(connection_of(self._state_directory))["host"])
-            status = former.lstat()
-            if stat.S_ISDIR(status.st_mode) and status.st_uid == account.uid and stat.S_IMODE(status.st_mode) == 0o700:
-                return former
-        return None
 
     def _publish(self) -> None:
         if self._published:
@@ -270,18 +273,13 @@ def private_server(state_directory: Path, *, log: Log = lambda sentence: None, f
         server.stop()
 
 
-def _leads_to_a_socket(directory: Path) -> bool:
-    """Whether libpq can be told of a socket in *directory*. It takes a comma for the end of a host."""
-    return "," not in str(directory) and len(os.fsencode(directory / f".s.PGSQL.{PORT}")) <= _SOCKET_LIMIT
-
-
 def _make_database(dsn: str) -> None:
-    connection = psycopg2.connect(dsn)
     try:
-        connection.autocommit = True
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT FROM pg_database WHERE datname = %s", (DATABASE,))
-            if cursor.fetchone() is None:
-                cursor.execute(f"CREATE DATABASE {DATABASE}")
-    finally:
-        connection.close()
+        with contextlib.closing(psycopg2.connect(dsn)) as connection:
+            connection.autocommit = True
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT FROM pg_database WHERE datname = %s", (DATABASE,))
+                if cursor.fetchone() is None:
+                    cursor.execute(f"CREATE DATABASE {DATABASE}")
+    except psycopg2.Error as error:
+        raise DatabaseError(f"the private server runs, but cannot be used: {one_line(str(error))}") from error

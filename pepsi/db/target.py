@@ -13,12 +13,16 @@ def is_embedded(config: Base) -> bool:
 
 
 def dsn_of(config: Base) -> str:
-    """Return the libpq string of the database of *config*. Raises DatabaseError if the private server does not run."""
+    """Return the libpq string of the database of *config*. Raises DatabaseError if the private server does not run.
+
+    Where *config* asks for the private server, variables of libpq are taken out of the environment.
+    """
     if not is_embedded(config):
         return config.postgres.dsn
     # Imported here: it is a seventh of a worker's start, and most workers connect to a server that others run.
-    from pepsi.db.embedded import connection_of
+    from pepsi.db.embedded import connection_of, forget_libpq_variables
 
+    forget_libpq_variables()
     return connection_of(config.pepsi.state_directory)
 
 

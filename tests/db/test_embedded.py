@@ -16,8 +16,11 @@ import psycopg2
 import pytest
 from psycopg2.extensions import parse_dsn
 
+from pepsi.config.load import Base, load_base
 from pepsi.db.binaries import OVERRIDE, WHEEL
 from pepsi.db.embedded import PrivateServer, connection_of, home_of, private_server
+from pepsi.db.sockets import socket_directory
+from pepsi.db.target import dsn_of
 from pepsi.errors import DatabaseError
 
 AS_ROOT = os.geteuid() == 0
@@ -57,6 +60,13 @@ def owner(state_directory: Path) -> Iterator[subprocess.Popen[str]]:
         yield process
     finally:
         process.communicate()
+
+
+def configured(directory: Path, text: str) -> Base:
+    """Return the configuration *text*, as a worker reads it."""
+    file = directory / "pepsi.conf"
+    file.write_text(text)
+    return load_base(file)
 
 
 def wait_until_up(server: PrivateServer) -> None:
@@ -132,6 +142,67 @@ def test_a_server_that_died_is_started_again_at_the_same_address(state_directory
     server.stop()
 
 
+def test_a_server_whose_socket_is_gone_is_restarted(state_directory: Path) -> None:
+    said: list[str] = []
+    server = PrivateServer(state_directory, fast=True, log=said.append)
+    dsn = server.start()
+    ask(dsn, "CREATE TABLE public.kept ()")
+    shutil.rmtree(parse_dsn(dsn)["host"])
+    assert not server.tend()
+    wait_until_up(server)
+    assert ask(dsn, "SELECT count(*) FROM public.kept") == 0
+    assert len(said) == 1
+    assert "is gone; restarting the server" in said[0]
+    assert server.tend()
+    server.stop()
+
+
+def test_whoever_takes_over_serves_at_the_same_address_however_long_the_path(state_directory: Path) -> None:
+    state_directory.chmod(0o711)
+    long = state_directory / ("long" * 30)
+    taker = PrivateServer(long, fast=True)
+    with owner(long) as first:
+        dsn = taker.start()
+        first.communicate()
+        wait_until_up(taker)
+    assert connection_of(long) == dsn
+    assert ask(dsn, "SELECT 1") == 1
+    taker.stop()
+
+
+@pytest.mark.parametrize("trap", ["open", "link"])
+def test_a_directory_for_the_socket_that_is_not_private_is_refused(state_directory: Path, trap: str) -> None:
+    state_directory.chmod(0o711)
+    long = state_directory / ("long" * 30)
+    directory = socket_directory(home_of(long))
+    elsewhere = state_directory / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    if trap == "link":
+        directory.symlink_to(elsewhere)
+    else:
+        directory.mkdir()
+        directory.chmod(0o770)
+    try:
+        with pytest.raises(DatabaseError, match=f"{directory}.*somebody else's"):
+            PrivateServer(long, fast=True).start()
+        assert directory.exists()
+        assert elsewhere.stat().st_uid == os.geteuid()
+    finally:
+        directory.unlink() if trap == "link" else directory.rmdir()
+
+
+def test_a_directory_for_the_socket_that_a_killed_owner_left_behind_is_used_again(state_directory: Path) -> None:
+    state_directory.chmod(0o711)
+    long = state_directory / ("long" * 30)
+    directory = socket_directory(home_of(long))
+    directory.mkdir(mode=0o700)
+    (directory / ".s.PGSQL.5432").touch()
+    with private_server(long, fast=True) as dsn:
+        assert parse_dsn(dsn)["host"] == str(directory)
+        assert ask(dsn, "SELECT 1") == 1
+    assert not directory.exists()
+
+
 def test_a_pid_file_whose_number_another_program_has_now_is_no_server(state_directory: Path) -> None:
     with private_server(state_directory, fast=True):
         pid_file = home_of(state_directory) / "data" / "postmaster.pid"
@@ -196,10 +267,53 @@ def test_variables_of_the_environment_do_not_lead_astray(
         "PGCHANNELBINDING": "require",
         "PGTARGETSESSIONATTRS": "standby",
         "PGREQUIREPEER": "nobody-at-all",
+        "PGSERVICE": "no-such-service",
+        "PGSERVICEFILE": "/nonexistent",
+        "PGSYSCONFDIR": "/nonexistent",
+        "PGREQUIREAUTH": "scram-sha-256",
+        "PGSSLNEGOTIATION": "direct",
+        "PGSSLCERTMODE": "require",
+        "PGSSLMINPROTOCOLVERSION": "TLSv9",
+        "PGSSLMAXPROTOCOLVERSION": "nonsense",
+        "PGLOADBALANCEHOSTS": "nonsense",
+        "PGCONNECT_TIMEOUT": "nonsense",
+        "PGCLIENTENCODING": "nonsense",
+        "PGTZ": "nonsense",
+        "PGDATESTYLE": "nonsense",
+        "PGGEQO": "nonsense",
     }.items():
         monkeypatch.setenv(name, value)
     with private_server(state_directory, fast=True) as dsn:
         assert ask(dsn, "SELECT current_user || current_database()") == "pepsipepsi"
+
+
+@pytest.mark.parametrize("name", ["PGSERVICE", "PGREQUIREAUTH", "PGTZ", "PGDATESTYLE", "PGSSLMINPROTOCOLVERSION"])
+def test_a_worker_connects_to_the_private_server_whatever_its_environment_says(
+    state_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    config = configured(tmp_path, f"[pepsi]\nSTATE_DIRECTORY = {state_directory}\n[pepsi-postgres]\nDSN = embedded\n")
+    with private_server(state_directory, fast=True):
+        monkeypatch.setenv(name, "nonsense")
+        monkeypatch.setenv("PGAPPNAME", "kept")
+        assert ask(dsn_of(config), "SHOW application_name") == "kept"
+
+
+def test_variables_of_the_environment_are_left_alone_where_another_database_is_configured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGSERVICE", "mail")
+    assert dsn_of(configured(tmp_path, "[pepsi-postgres]\nDSN = service=mail\n")) == "service=mail"
+    assert os.environ["PGSERVICE"] == "mail"
+
+
+def test_a_server_that_lets_nobody_in_is_reported_in_a_sentence(state_directory: Path) -> None:
+    with private_server(state_directory, fast=True):
+        pass
+    (home_of(state_directory) / "data" / "pg_hba.conf").write_text("local all all reject\n")
+    server = PrivateServer(state_directory, fast=True)
+    with pytest.raises(DatabaseError, match=r"cannot be used: .*reject"):
+        server.start()
+    assert not server.owned
 
 
 def test_a_server_that_never_comes_is_not_waited_for_without_end(state_directory: Path) -> None:
