@@ -1,47 +1,52 @@
 """When paused rows are due, whatever time somebody wrote into one of them."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from pepsi.db import claims
 from tests.db.queue import Queue
 
 
-def pause(queue: Queue, timeout: str) -> int:
-    """Put a row in that is due at *timeout*, an expression."""
+def pause(queue: Queue, timeout: datetime | str | None) -> int:
+    """Put a row in that is due at *timeout*."""
     number = queue.add()
     queue.database.rows(
-        f"UPDATE pepsi.workqueue SET status = 'paused', timeout = {timeout} WHERE workqueue_id = %(number)s",
+        "UPDATE pepsi.workqueue SET status = 'paused', timeout = %(timeout)s::timestamptz "
+        "WHERE workqueue_id = %(number)s",
+        timeout=timeout,
         number=number,
     )
     return number
 
 
 def test_the_time_until_the_next_row_is_due_is_told_in_seconds(queue: Queue) -> None:
-    pause(queue, "now() + interval '2 hours'")
-    pause(queue, "now() + interval '1 hour'")
-    pause(queue, "NULL")
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    pause(queue, soon + timedelta(hours=1))
+    pause(queue, soon)
+    pause(queue, None)
     ((delay,),) = queue.database.run(claims.next_due())
     assert 3000 < delay <= 3600
 
 
 def test_an_overdue_row_is_due_at_once(queue: Queue) -> None:
-    number = pause(queue, "now() - interval '1 hour'")
+    number = pause(queue, datetime.now(UTC) - timedelta(hours=1))
     assert queue.database.run(claims.next_due()) == [(0.0,)]
     assert queue.database.run(claims.flip_due(10)) == [(number,)]
 
 
 def test_nothing_is_due_where_all_is_parked(queue: Queue) -> None:
-    pause(queue, "NULL")
+    pause(queue, None)
     assert queue.database.run(claims.next_due()) == []
 
 
 @pytest.mark.parametrize(
     ("timeout", "delay"),
     [
-        ("'-infinity'", 0.0),
-        ("'4714-11-24 00:00:00+00 BC'", 0.0),
-        ("'294276-12-31 23:59:59.999999+00'", 36525 * 86400.0),
-        ("'infinity'", 36525 * 86400.0),
+        ("-infinity", 0.0),
+        ("4714-11-24 00:00:00+00 BC", 0.0),
+        ("294276-12-31 23:59:59.999999+00", 36525 * 86400.0),
+        ("infinity", 36525 * 86400.0),
     ],
 )
 def test_no_time_that_a_row_can_hold_makes_the_question_fail(queue: Queue, timeout: str, delay: float) -> None:
@@ -53,5 +58,5 @@ def test_no_time_that_a_row_can_hold_makes_the_question_fail(queue: Queue, timeo
 
 def test_a_row_that_was_due_before_all_time_does_not_keep_the_others_asleep(queue: Queue) -> None:
     queue.database.rows("ALTER TABLE pepsi.workqueue DROP CONSTRAINT workqueue_finite_timeout")
-    due = {pause(queue, "'-infinity'"), pause(queue, "now()")}
+    due = {pause(queue, "-infinity"), pause(queue, datetime.now(UTC))}
     assert {number for (number,) in queue.database.run(claims.flip_due(10))} == due
