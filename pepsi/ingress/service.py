@@ -5,16 +5,16 @@ from typing import Any
 
 from twisted.application.service import Service
 from twisted.internet.address import UNIXAddress
-from twisted.internet.defer import Deferred, TimeoutError, ensureDeferred, maybeDeferred
-from twisted.internet.endpoints import serverFromString
-from twisted.internet.interfaces import IListeningPort, IStreamServerEndpoint
+from twisted.internet.defer import Deferred, TimeoutError, ensureDeferred
+from twisted.internet.interfaces import IListeningPort
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from pepsi.errors import ConfigError
 from pepsi.ingress.door import Door
+from pepsi.ingress.listening import endpoint
 from pepsi.ingress.smtp import SmtpFactory
 from pepsi.model.text import one_line
+from pepsi.reactor.chain import each_of
 
 
 class DoorService(Service):
@@ -28,7 +28,7 @@ class DoorService(Service):
     def __init__(self, reactor: Any, door: Door, endpoints: Sequence[str], fail: Callable[[str], None]) -> None:
         self._reactor = reactor
         self._door = door
-        self._endpoints = [(string, _endpoint(reactor, string)) for string in endpoints]
+        self._endpoints = [(string, endpoint(reactor, string)) for string in endpoints]
         self._fail = fail
         self._ports: list[IListeningPort] = []
 
@@ -42,18 +42,23 @@ class DoorService(Service):
         if self._door.verifier is not None:
             self._door.verifier.start()
         factory = SmtpFactory(self._door)
-        for string, endpoint in self._endpoints:
-            endpoint.listen(factory).addCallbacks(self._listening, self._deaf, errbackArgs=(string,))
+        for string, place in self._endpoints:
+            place.listen(factory).addCallbacks(self._listening, self._deaf, errbackArgs=(string,))
 
     def stopService(self) -> "Deferred[None]":
         """Let nobody in any more; let messages under way come to their end, within SHUTDOWN_TIMEOUT."""
         super().stopService()  # type: ignore[no-untyped-call]
-        return ensureDeferred(self._stop())
-
-    async def _stop(self) -> None:
         ports, self._ports = self._ports, []
-        for port in ports:
-            await maybeDeferred(port.stopListening)
+        verifier = self._door.verifier
+        return ensureDeferred(
+            each_of(
+                *(port.stopListening for port in ports),
+                lambda: ensureDeferred(self._end_sessions()),
+                *(() if verifier is None else (verifier.stop,)),
+            )
+        )
+
+    async def _end_sessions(self) -> None:
         sessions = self._door.sessions
         if len(sessions):
             self.log.info("waiting for {count} sessions", count=len(sessions))
@@ -64,8 +69,6 @@ class DoorService(Service):
             self.log.warn("cutting {count} sessions off", count=len(sessions))
             sessions.abort()
             await sessions.emptied()
-        if self._door.verifier is not None:
-            self._door.verifier.stop()
 
     def _listening(self, port: IListeningPort) -> None:
         self._ports.append(port)
@@ -82,14 +85,3 @@ def shown(address: Any) -> str:
         return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
     host = f"[{address.host}]" if ":" in address.host else address.host
     return f"{host}:{address.port}"
-
-
-def _endpoint(reactor: Any, string: str) -> IStreamServerEndpoint:
-    try:
-        endpoint: IStreamServerEndpoint = serverFromString(reactor, string)  # type: ignore[no-untyped-call]
-    except (ValueError, TypeError, KeyError, OSError) as error:
-        raise ConfigError(
-            f"[pepsi-ingress] LISTEN {string}: no such endpoint; expected tcp:25, tcp6:25, unix:/path and the like "
-            f"({one_line(str(error))})"
-        ) from error
-    return endpoint

@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 LINGER = 5.0
 """Seconds that a client has to take the last reply before the connection is torn down."""
+LINGER_BYTES = 2**20
+"""Bytes that it may send meanwhile: what was on its way already."""
 
 
 class SmtpFactory(ServerFactory):
@@ -69,6 +71,7 @@ class SmtpSession(Protocol):
         self._half_closed = False
         self._over = False
         """The last reply was given: what else comes is not looked at."""
+        self._ignored = 0
 
     def connectionMade(self) -> None:
         self._outlet = Outlet(self.transport, self._pump)
@@ -91,6 +94,9 @@ class SmtpSession(Protocol):
 
     def dataReceived(self, data: bytes) -> None:
         if self._over:
+            self._ignored += len(data)
+            if self._ignored > LINGER_BYTES:
+                self._outlet.abort()
             return
         self._inbox.add(data)
         if not self._greeted:

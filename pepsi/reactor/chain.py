@@ -1,7 +1,13 @@
 """Services that lean on one another."""
 
+from collections.abc import Callable
+from typing import Any
+
 from twisted.application.service import MultiService
 from twisted.internet import defer
+from twisted.logger import Logger
+
+_log = Logger()
 
 
 class Chain(MultiService):
@@ -11,16 +17,21 @@ class Chain(MultiService):
     """
 
     def stopService(self) -> "defer.Deferred[None]":
-        """Stop all. The Deferred fires when the last has ended; if some fail to, with the first failure."""
-        self.running = 0
-        return defer.ensureDeferred(self._stop())
+        """Stop all. The Deferred fires when the last has ended, whether or not it could do so; the log has what failed.
 
-    async def _stop(self) -> None:
-        failed: BaseException | None = None
-        for service in reversed(list(self)):
-            try:
-                await defer.maybeDeferred(service.stopService)
-            except Exception as error:  # noqa: BLE001 - raised below: the others must be stopped all the same.
-                failed = failed or error
-        if failed is not None:
-            raise failed
+        It never fails: nobody is left to heed it, and the reactor would not end in good order.
+        """
+        self.running = 0
+        return defer.ensureDeferred(each_of(*(service.stopService for service in reversed(list(self)))))
+
+
+async def each_of(*steps: Callable[[], Any]) -> None:
+    """Carry out the *steps* of a stop, each after the Deferred of the one before, whatever became of that.
+
+    What fails is logged. A step that was skipped would leave a thread, a process or a connection behind.
+    """
+    for step in steps:
+        try:
+            await defer.maybeDeferred(step)
+        except Exception:  # noqa: BLE001 - the log has it, and the others must be stopped all the same.
+            _log.failure("this did not stop in good order: {step!r}", step=step)

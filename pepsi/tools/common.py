@@ -25,7 +25,11 @@ _MENDS = {
 
 
 def parser(prog: str, description: str, examples: str) -> argparse.ArgumentParser:
-    """Return an argument parser with the options that stand before the subcommand of every tool."""
+    """Return an argument parser with the options that stand before the subcommand of every tool.
+
+    Every program asks for it before anything else, so this is where closed standard descriptors are mended.
+    """
+    open_standard_descriptors()
     made = argparse.ArgumentParser(
         prog=prog,
         description=description,
@@ -37,6 +41,21 @@ def parser(prog: str, description: str, examples: str) -> argparse.ArgumentParse
     made.add_argument("-L", "--log", choices=LEVELS, default="info", help="log from this level upwards (%(default)s)")
     made.add_argument("-V", "--version", action="version", version=f"{prog} {__version__}")
     return made
+
+
+def open_standard_descriptors() -> None:
+    """Begin anew with /dev/null on those of the descriptors 0 to 2 that were closed when the program was started.
+
+    The next file or socket that is opened would be standard output otherwise, and get what is printed. By now that has
+    happened: the reactor takes descriptors when it is imported. So the program is executed again, under the same
+    process id.
+    """
+    closed = [number for number, stream in enumerate((sys.__stdin__, sys.__stdout__, sys.__stderr__)) if stream is None]
+    if closed:
+        null = os.open(os.devnull, os.O_RDWR)
+        for number in closed:
+            os.dup2(null, number)
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def run(prog: str, body: Callable[[], int]) -> int:

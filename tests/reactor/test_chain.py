@@ -1,9 +1,9 @@
 """Services that lean on one another: the last that came goes first, and nobody goes before it has."""
 
 from twisted.application.service import Service
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, ensureDeferred, fail
 
-from pepsi.reactor.chain import Chain
+from pepsi.reactor.chain import Chain, each_of
 
 
 class Link(Service):
@@ -48,16 +48,28 @@ def test_each_is_stopped_when_the_one_that_leans_on_it_has_ended():
 
 def test_one_that_fails_to_stop_keeps_none_from_stopping():
     made, (database, session, door), story = chain()
-    failed: list[Exception] = []
-    made.stopService().addErrback(lambda failure: failed.append(failure.value))
+    ended: list[None] = []
+    made.stopService().addCallback(ended.append)
     door.stopped.errback(ValueError("first"))
     session.stopped.errback(ValueError("second"))
     database.stopped.callback(None)
     assert story[-3:] == ["stop door", "stop session", "stop database"]
-    assert [str(error) for error in failed] == ["first"]
+    assert ended == [None]
 
 
 def test_a_chain_of_nothing_ends_at_once():
     ended: list[None] = []
     Chain().stopService().addCallback(ended.append)
     assert ended == [None]
+
+
+def test_a_step_that_raises_keeps_no_step_from_being_taken():
+    story: list[str] = []
+    ended: list[None] = []
+
+    def broken() -> None:
+        story.append("broken")
+        raise FileNotFoundError("gone")
+
+    ensureDeferred(each_of(broken, lambda: fail(ValueError()), lambda: story.append("last"))).addCallback(ended.append)
+    assert (story, ended) == (["broken", "last"], [None])

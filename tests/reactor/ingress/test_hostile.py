@@ -114,9 +114,19 @@ async def test_the_rest_of_a_line_that_is_too_long_is_never_taken_for_commands()
 async def test_a_client_that_is_cut_off_can_say_what_it_has_to_say_and_read_why():
     def dialogue(address: str) -> None:
         with Client(address) as client:
-            assert flood(client, 8 * MIB) == 8 * MIB
+            client.send(b"x" * MIB)
             client.expect(500)
             client.expect_end()
+
+    async with open_door() as running:
+        await deferToThread(dialogue, running.address)
+
+
+@with_timeout(20)
+async def test_a_client_that_is_cut_off_cannot_keep_the_door_reading():
+    def dialogue(address: str) -> None:
+        with Client(address) as client:
+            assert flood(client, 1000 * MIB) < 100 * MIB
 
     async with open_door() as running:
         await deferToThread(dialogue, running.address)

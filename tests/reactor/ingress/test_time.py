@@ -5,7 +5,7 @@ import itertools
 from twisted.internet.task import Clock
 
 from pepsi.ingress.deadline import Deadline
-from pepsi.ingress.smtp import LINGER
+from pepsi.ingress.smtp import LINGER, LINGER_BYTES
 from tests.support_smtp import Visit
 
 TIMES = {"command_timeout": 100.0, "data_timeout": 50.0, "message_timeout": 200.0}
@@ -66,6 +66,15 @@ def test_who_does_not_go_after_the_last_word_is_cut_off():
     visit.wait(LINGER - 1)
     assert visit.wire.ended == "closed"
     visit.wait(2)
+    assert visit.wire.ended == "aborted"
+
+
+def test_who_goes_on_after_the_last_word_is_cut_off_before_the_time_is_over():
+    visit = Visit(**TIMES)
+    visit.say(b"QUIT\r\n" + b"x" * 1000)
+    visit.say(b"x" * LINGER_BYTES)
+    assert visit.wire.ended == "closed"
+    visit.say(b"x")
     assert visit.wire.ended == "aborted"
 
 
