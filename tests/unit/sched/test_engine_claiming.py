@@ -86,14 +86,24 @@ def test_the_heartbeat_does() -> None:
     assert len(claims(world)) == before + 1
 
 
-def test_an_answer_leads_to_a_claim_for_the_freed_slot() -> None:
+def test_an_answer_leads_to_a_claim_without_any_other_wake() -> None:
     world = World(one_stage(parallelism=1, queue_limit=2))
     world.start()
-    number = world.employ("a", count=2)
+    number = world.employ("a")
+    world.inject("a", count=2)
     before = len(claims(world))
     world.answer(number)
     world.deliver()
-    assert claims(world)[before:] == [{"a": 1}]
+    assert claims(world)[before:] == [{"a": 2}]
+
+
+def test_a_message_that_was_moved_on_is_claimed_for_its_next_stage_though_nobody_notifies() -> None:
+    world = World()
+    world.start()
+    world.answer(world.employ("a"))
+    world.run()
+    assert world.wanted(commands.Hand)[-1] == commands.Hand(2, (1,))
+    assert world.children[2].stage == "b"
 
 
 def test_there_is_one_claim_under_way_and_what_happens_meanwhile_goes_with_the_next() -> None:
