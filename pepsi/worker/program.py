@@ -3,6 +3,7 @@
 A worker is to start quickly, so each command imports what it needs when it is given, and not before.
 """
 
+import io
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -52,6 +53,10 @@ def run(stage: type[Stage[Any]], argv: Sequence[str] | None = None) -> int:
 def _run(prog: str, find: Find, arguments: Sequence[str]) -> int:
     # First of all: a parent that dies from here on is noticed.
     parent = os.getppid()
+    for stream in (sys.stdout, sys.stderr):
+        # Mail and file names hold what the locale cannot say.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         invocation = parse(arguments)
         if invocation.command == "worker":
