@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pepsi.config.options import StageOptions
 from pepsi.db.faults import Fault
 from pepsi.model.message import Message
-from pepsi.model.outcome import Fail, Outcome, Pause
+from pepsi.model.outcome import Changes, Fail, Outcome, Pause, Requeue
 from pepsi.model.row import TEMPORARY_FAILURES, FailureClass
 from pepsi.model.status import IO_ERROR, OK, TEMP_FAIL, Status
 from pepsi.model.text import one_line
@@ -60,7 +60,14 @@ class Decision:
 
 
 def returned(outcome: Outcome) -> Decision:
-    """Return what becomes of a message for which its stage returned *outcome*: just that."""
+    """Return what becomes of a message for which its stage returned *outcome*: just that.
+
+    But for a Requeue or Fail that rewrites the message, which nobody can write: trying again would not mend the stage.
+    """
+    if isinstance(outcome, Requeue | Fail) and _rewrites(outcome.changes):
+        told = f"{outcome.reason}; " if isinstance(outcome, Fail) else ""
+        bug = f"a bug of the stage: {type(outcome).__name__} cannot change header_block or body"
+        outcome = Fail(reason=f"{told}{bug}, only Advance and Pause can")
     if isinstance(outcome, Fail):
         return Decision(outcome, Status(code=EX_DATAERR, reason=outcome.reason))
     return Decision(outcome, Status(code=OK))
@@ -92,6 +99,10 @@ def decide(error: Exception, message: Message, options: StageOptions, chance: Ca
 def code_of(fault: Fault) -> int:
     """Return the status to answer for a message when *fault* kept the database from doing its part."""
     return TEMP_FAIL if fault is Fault.LIMIT else IO_ERROR
+
+
+def _rewrites(changes: Changes) -> bool:
+    return changes.header_block is not None or changes.body is not None
 
 
 def _failures(message: Message) -> int:

@@ -1,7 +1,7 @@
 """The worker's one database connection, which is made anew when it breaks.
 
 A message that meets a broken connection is answered for at once, never kept waiting: the dispatcher knows better than
-one of its workers when to try again.
+one of its workers when to try again. Only what a stage did already is kept: see ``owed``.
 """
 
 import contextlib

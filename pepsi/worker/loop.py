@@ -12,6 +12,7 @@ from pepsi.worker.commit import commit
 from pepsi.worker.failures import code_of
 from pepsi.worker.link import Link, TroubleError
 from pepsi.worker.note import note
+from pepsi.worker.owed import Patience
 from pepsi.worker.run import Runner
 from pepsi.worker.stopping import Stopping
 
@@ -19,14 +20,20 @@ from pepsi.worker.stopping import Stopping
 class Worker:
     """A stage at work for the dispatcher of *epoch*, on the messages of the section *stage*."""
 
-    def __init__(self, stage: str, epoch: int, link: Link, runner: Runner) -> None:
+    def __init__(self, stage: str, epoch: int, link: Link, runner: Runner, patience: Patience) -> None:
         self._stage = stage
         self._epoch = epoch
         self._link = link
         self._runner = runner
+        self._patience = patience
 
     def handle(self, ids: Sequence[int]) -> list[Status]:
-        """Load, run and write *ids*, and return what to answer, in their order."""
+        """Load, run and write *ids*, and return what to answer, in their order.
+
+        What a stage does is done on a connection that has just loaded the message: while there is none, no stage that
+        acts on the world outside is begun.
+        """
+        self._patience.begin()
         try:
             found = messages.loaded(self._link.run(messages.load(ids)))
         except TroubleError as error:
@@ -34,7 +41,7 @@ class Worker:
             return [Status(code=code_of(error.fault), reason=str(error))] * len(ids)
         # Not in the order of the rows; and no message runs twice at once, even if its id was handed over twice.
         ours = [found[number] for number in dict.fromkeys(ids) if number in found and self._is_ours(found[number])]
-        answers = commit(self._link, self._runner, [self._runner.run(message) for message in ours])
+        answers = commit(self._link, self._runner, [self._runner.run(message) for message in ours], self._patience)
         return [answers.get(number) or self._dropped(number, found.get(number)) for number in ids]
 
     def _is_ours(self, message: Message) -> bool:

@@ -11,7 +11,7 @@ from pepsi.errors import StageError
 from pepsi.model.message import Message
 from pepsi.model.outcome import Fail, Outcome, Pause
 from pepsi.model.status import Status
-from pepsi.stages.api import Stage
+from pepsi.stages.api import Refuse, Stage
 from pepsi.worker.failures import Blame, Decision, blame, decide, returned
 from pepsi.worker.note import note, note_traceback
 
@@ -38,9 +38,22 @@ class Runner:
         Raises only what means that this process cannot go on: MemoryError, SystemError, and what is no Exception.
         """
         try:
-            return _ready(message, returned(self._stage.process(message, self._options)))
+            outcome = self._stage.process(message, self._options)
         except Exception as error:  # noqa: BLE001 - whatever a stage raises, the table of failures knows it
             return self.failed(message, error)
+        try:
+            return _ready(message, returned(outcome))
+        except StageError as error:
+            return self.unfit(message, error)
+
+    def unfit(self, message: Message, error: StageError) -> Ran:
+        """Return what becomes of *message*, for which the stage decided what cannot be written, as *error* says.
+
+        It is tried again, unless the stage has acted already: then it would act again and again.
+        """
+        if not self._stage.acts_outside:
+            return self.failed(message, error)
+        return self.failed(message, Refuse(f"a bug of the stage, which may have acted already: {error}"))
 
     def failed(self, message: Message, error: Exception) -> Ran:
         """Return what becomes of *message* because of *error*. Raises *error* if it must end the process."""
@@ -56,7 +69,7 @@ class Runner:
             ran = _ready(message, decision)
         except StageError as unfit:
             # What the stage wanted kept along with the error cannot be stored: the message is kept without it.
-            return self.failed(message, unfit)
+            return self.unfit(message, unfit)
         note(f"warning: message {message.workqueue_id}: {_told(decision.outcome)}: {decision.reason}")
         return ran
 

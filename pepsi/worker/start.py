@@ -25,6 +25,7 @@ from pepsi.worker.environment import stage_and_epoch
 from pepsi.worker.link import Link, TroubleError
 from pepsi.worker.loop import Worker, serve
 from pepsi.worker.note import note
+from pepsi.worker.owed import SHARE, Patience
 from pepsi.worker.run import Runner
 from pepsi.worker.section import options_of
 from pepsi.worker.stopping import Stopping, die_with_parent
@@ -62,7 +63,12 @@ def work(stage: Stage[Any], file: Path, channel: Channel, environ: Mapping[str, 
     try:
         # A stage that reads no content works on many messages in the time of one round trip.
         batch = options.queue_limit if stage.needs is Need.METADATA and not stage.acts_outside else 1
-        worker = Worker(name, epoch, link, Runner(stage, options, random.random))
+        # options_of has filled in MAX_RUNTIME.
+        owed = SHARE * (options.max_runtime or 0.0) if stage.acts_outside else 0.0
+        patience = Patience(
+            owed, lambda: stopping.requested, clock=time.monotonic, wait=stopping.wait, chance=random.random
+        )
+        worker = Worker(name, epoch, link, Runner(stage, options, random.random), patience)
         return _serve(channel, worker, link, stopping, batch)
     finally:
         stage.close()

@@ -1,8 +1,10 @@
 """How a worker learns that it is to end: by SIGTERM, and when its dispatcher dies."""
 
 import os
+import select
 import signal
 import sys
+import time
 from types import FrameType
 
 _PR_SET_PDEATHSIG = 1
@@ -28,6 +30,16 @@ class Stopping:
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGTERM, self._request)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def wait(self, seconds: float) -> None:
+        """Wait *seconds*, or until the request comes."""
+        if self.requested:
+            # The descriptor stays readable.
+            time.sleep(seconds)
+            return
+        look = select.poll()
+        look.register(self.descriptor, select.POLLIN)
+        look.poll(seconds * 1000)
 
     def _request(self, number: int, frame: FrameType | None) -> None:
         self.requested = True

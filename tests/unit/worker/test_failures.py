@@ -7,7 +7,7 @@ import pytest
 
 from pepsi.config.options import StageOptions
 from pepsi.db.faults import Fault
-from pepsi.model.outcome import Advance, Changes, Clone, Fail, Finish, Pause
+from pepsi.model.outcome import Advance, Changes, Clone, Fail, Finish, Pause, Requeue
 from pepsi.model.row import FailureClass, RowStatus
 from pepsi.model.status import Status
 from pepsi.stages.api import Refuse, TryLater
@@ -122,3 +122,19 @@ def test_only_a_failure_is_answered_with_a_failure() -> None:
     assert returned(Fail(reason="bad")).status == Status(code=65, reason="bad")
     for outcome in (Advance(stage="x"), Finish(), Pause(delay=1)):
         assert returned(outcome).status == Status(code=0)
+
+
+@pytest.mark.parametrize("changes", [Changes(body=b"x"), Changes(header_block=b"x: y\r\n\r\n")])
+def test_a_rewrite_that_cannot_be_written_is_a_bug_of_the_stage_and_kept_as_failed_at_once(changes: Changes) -> None:
+    decision = returned(Requeue(changes=changes))
+    bug = "a bug of the stage: Requeue cannot change header_block or body, only Advance and Pause can"
+    assert decision == Decision(Fail(reason=bug), Status(code=65, reason=bug))
+    failed = returned(Fail(reason="spam", changes=changes)).outcome
+    assert failed == Fail(
+        reason="spam; a bug of the stage: Fail cannot change header_block or body, only Advance and Pause can"
+    )
+
+
+def test_a_requeue_that_changes_the_envelope_is_as_good_as_any() -> None:
+    requeue = Requeue(changes=Changes(state={"seen": 1}))
+    assert returned(requeue).outcome is requeue
