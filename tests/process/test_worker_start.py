@@ -125,7 +125,7 @@ def test_a_shipped_stage_works_by_its_name(configure: Configure, database: Datab
     with running(command, PEPSI_STAGE="work", PEPSI_EPOCH=str(EPOCH)) as worker:
         ids = put(database, "yes", "no")
         worker.hand(*ids)
-        assert worker.lines(3) == ["ready", "0", "0"]
+        assert worker.lines(3) == ["ready batch", "0", "0"]
         assert [row(database, number)["stage"] for number in ids] == ["bounce", "next"]
 
 
@@ -142,7 +142,7 @@ def test_a_worker_starts_without_what_it_does_not_need(configure: Configure) -> 
     )
     command = [sys.executable, "-c", script, "pepsi-stage-if", "-c", configure("CONDITION = true"), "worker"]
     with running(command, PEPSI_STAGE="work", PEPSI_EPOCH="5") as worker:
-        assert worker.line() == "ready"
+        assert worker.line() == "ready batch"
         worker.close_input()
         assert worker.end() == 0
         loaded = worker.stderr
