@@ -131,7 +131,7 @@ def make_door(store: Store | None = None, *, reactor: Any = reactor, **changes: 
         "entry_stage": "entry",
         "local_domains": ("here.example",),
         "shutdown_timeout": 5.0,
-        "max_memory": 2**26,
+        "max_memory": 2**29,
     }
     options = Ingress(**defaults | changes)
     numbers = itertools.count(1)
@@ -149,7 +149,7 @@ def make_door(store: Store | None = None, *, reactor: Any = reactor, **changes: 
                 max_hops=options.max_hops,
                 max_errors=options.max_errors,
             ),
-            budget=Budget(options.max_memory),
+            budget=Budget(options.message_room),
             offers_tls=tls is not None,
             offers_auth=verifier is not None,
         ),

@@ -60,8 +60,9 @@ class DataPhase:
         self._taken = bytearray()
 
     def message(self, prefix: bytes) -> bytes:
-        """Return *prefix* and the message as one, after its end. There must be no flaw."""
-        return prefix + self._taken
+        """Hand over *prefix* and the message as one, after its end, and keep nothing of it. There must be no flaw."""
+        taken, self._taken = self._taken, bytearray()
+        return prefix + taken
 
     def _take(self, lines: bytes) -> None:
         # What is held back sees to it that no CRLF and no stuffed dot is ever cut in two between calls.

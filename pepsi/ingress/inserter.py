@@ -11,7 +11,7 @@ from twisted.logger import Logger
 from pepsi.db.faults import Fault
 from pepsi.db.inject import insert
 from pepsi.errors import DatabaseError
-from pepsi.ingress.store import Unavailable
+from pepsi.ingress.store import Store, Unavailable
 from pepsi.model.envelope import Arrival
 from pepsi.model.text import one_line
 from pepsi.reactor.session import Refused, Session
@@ -19,6 +19,20 @@ from pepsi.reactor.session import Refused, Session
 BATCH_COUNT = 500
 BATCH_BYTES = 4 * 2**20
 """Bounds of one transaction; a message that is larger than that goes alone."""
+LARGE = 2**20
+"""Bytes from which a message is large: it takes long enough that others notice."""
+
+
+class BySize:
+    """Stores *large* messages by one store and all others by another, so that none of these waits for one of those."""
+
+    def __init__(self, others: Store, large: Store) -> None:
+        self._others = others
+        self._large = large
+
+    def submit(self, arrival: Arrival) -> Deferred[int]:
+        """Keep *arrival*, see ``pepsi.ingress.store.Store``."""
+        return (self._large if len(arrival.message) >= LARGE else self._others).submit(arrival)
 
 
 @dataclass(frozen=True, slots=True)

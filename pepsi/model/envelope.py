@@ -20,13 +20,18 @@ class Arrival:
 
 
 def split_message(message: bytes) -> tuple[bytes, bytes]:
-    """Return header block and body of *message*; joined again they are the message byte for byte.
+    """Return header block and body of *message*; joined again they are the message byte for byte."""
+    cut = header_size(message)
+    return message[:cut], message[cut:]
 
-    The header block ends with the first empty line, which belongs to it. A message without one is all header block; a
-    message that begins with an empty line has just that line for a header block.
+
+def header_size(message: bytes) -> int:
+    """Return how many bytes the header block of *message* has.
+
+    It ends with the first empty line, which belongs to it. A message without one is all header block; a message that
+    begins with an empty line has just that line for a header block.
     """
     if message.startswith(b"\r\n"):
-        return message[:2], message[2:]
+        return 2
     end = message.find(HEADER_END)
-    cut = len(message) if end < 0 else end + len(HEADER_END)
-    return message[:cut], message[cut:]
+    return len(message) if end < 0 else end + len(HEADER_END)

@@ -24,7 +24,7 @@ from pepsi.ingress.addresses import Address
 from pepsi.ingress.budget import Budget
 from pepsi.ingress.conversation import House
 from pepsi.ingress.door import Door
-from pepsi.ingress.inserter import Inserter
+from pepsi.ingress.inserter import BySize, Inserter
 from pepsi.ingress.passwords import PasswordFile, set_password
 from pepsi.ingress.service import DoorService
 from pepsi.ingress.sessions import Sessions
@@ -56,7 +56,7 @@ log = Logger()
 
 
 class SessionService(Service):
-    """Keeps the door's session with PostgreSQL."""
+    """Keeps a session of the door with PostgreSQL."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -73,17 +73,21 @@ class SessionService(Service):
 
 
 def add_door(parent: MultiService, config: Config, dsn: str, ending: Ending) -> DoorService:
-    """Make the door of *config* for the database *dsn*, and put it with its session under *parent*, a Chain."""
+    """Make the door of *config* for the database *dsn*, and put it with its sessions under *parent*, a Chain."""
     parameters = Parameters(
         dsn=dsn,
         application_name=PROG,
         connect_timeout=config.postgres.connect_timeout,
         statement_timeout=config.postgres.statement_timeout,
     )
-    session = Session(reactor, parameters, "ingress")
-    SessionService(session).setServiceParent(parent)  # type: ignore[no-untyped-call]
     own = config.ingress
-    store = Inserter(reactor, session, own.entry_stage, own.database_timeout)
+
+    def inserter(name: str) -> Inserter:
+        session = Session(reactor, parameters, name)
+        SessionService(session).setServiceParent(parent)  # type: ignore[no-untyped-call]
+        return Inserter(reactor, session, own.entry_stage, own.database_timeout)
+
+    store = BySize(inserter("ingress"), inserter("ingress-large"))
     service = DoorService(reactor, make_door(config, store), own.listen, ending.fail)
     service.setServiceParent(parent)  # type: ignore[no-untyped-call]
     return service
@@ -112,7 +116,7 @@ def make_door(config: Config, store: Store) -> Door:
             max_hops=own.max_hops,
             max_errors=own.max_errors,
         ),
-        budget=Budget(own.max_memory),
+        budget=Budget(own.message_room),
         offers_tls=tls is not None,
         offers_auth=verifier is not None,
     )

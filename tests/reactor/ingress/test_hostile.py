@@ -79,7 +79,7 @@ async def test_a_line_of_a_hundred_megabytes_in_a_message_is_refused_at_its_end_
 
     async with open_door(max_message_size=MIB) as running:
         await deferToThread(dialogue, running.address)
-        assert running.door.house.budget.room == running.door.options.max_memory
+        assert running.door.house.budget.room == running.door.options.message_room
 
 
 @with_timeout(60)
@@ -172,7 +172,7 @@ async def test_a_disconnect_in_the_middle_of_a_message_keeps_nothing_and_gives_t
     async with open_door() as running:
         await deferToThread(dialogue, running.address)
         await running.door.sessions.emptied()
-        assert running.door.house.budget.room == running.door.options.max_memory
+        assert running.door.house.budget.room == running.door.options.message_room
     assert len(running.store.arrivals) == 1
 
 
@@ -189,9 +189,9 @@ async def test_a_client_that_leaves_while_its_message_is_stored_gives_the_memory
         await deferToThread(dialogue, running.address)
         await running.store.asked()
         await running.door.sessions.emptied()
-        assert running.door.house.budget.room < running.door.options.max_memory
+        assert running.door.house.budget.room < running.door.options.message_room
         running.store.catch_up()
-        assert running.door.house.budget.room == running.door.options.max_memory
+        assert running.door.house.budget.room == running.door.options.message_room
 
 
 @with_timeout(30)
@@ -274,6 +274,6 @@ async def test_a_fault_of_our_own_is_a_temporary_error_and_shows_nothing_of_itse
     async with open_door(store=Broken()) as running:
         await deferToThread(dialogue, running.address)
         await running.door.sessions.emptied()
-        assert running.door.house.budget.room == running.door.options.max_memory
+        assert running.door.house.budget.room == running.door.options.message_room
     assert "secret details" in str(clean_reactor[0]["failure"])
     clean_reactor.clear()

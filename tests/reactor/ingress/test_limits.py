@@ -39,7 +39,7 @@ async def test_surplus_sessions_are_told_to_come_again_and_the_others_go_on():
 
 
 def test_mail_beyond_the_memory_is_told_to_come_again_at_mail_at_data_or_at_its_end():
-    first = Visit(max_memory=100_000, max_message_size=100_000)
+    first = Visit(max_memory=700_000, max_message_size=100_000)
     second = Visit(door=first.door)
     first.open_message()
     second.open_message()

@@ -241,5 +241,5 @@ async def test_while_the_store_is_away_mail_is_told_to_come_again_and_the_sessio
 
     async with open_door(store=store) as running:
         await deferToThread(dialogue, running.address)
-        assert running.door.house.budget.room == running.door.options.max_memory
+        assert running.door.house.budget.room == running.door.options.message_room
     assert len(store.arrivals) == 1
