@@ -220,6 +220,7 @@ class Crew:
 
     def queue(self, held: Held) -> None:
         """Let a claimed id wait for a slot."""
+        held.alone = held.strikes > 0 or held.workqueue_id in self.suspects
         self.pools[held.stage].queue(held)
 
     def place(self, now: float) -> None:

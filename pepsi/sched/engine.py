@@ -197,8 +197,7 @@ class Engine:
         got: dict[str, int] = {}
         for row in event.rows:
             got[row.stage] = got.get(row.stage, 0) + 1
-            alone = row.strikes > 0 or row.workqueue_id in self._crew.suspects
-            held = Held(row.workqueue_id, event.token, row.stage, row.strikes, alone)
+            held = Held(row.workqueue_id, event.token, row.stage, row.strikes)
             if self._books.ledger.take(held):
                 self._queue(held, now)
         short, self._ask_due = self._ask_due, False

@@ -20,7 +20,9 @@ def nobody_has_too_much(children: Collection[Child], specs: Mapping[str, StageSp
 
 def each_is_alone_that_must_be(child: Child, rows: Mapping[int, Row], lonely: Set[int]) -> None:
     """A message with strikes, or under suspicion, shares a worker's pipe with no other."""
-    struck = [number for number in child.pipe if number in rows and rows[number].strikes]
+    # A claim that somebody has taken away is handed over all the same; its worker finds no row.
+    running = [number for number in child.pipe if number in rows and rows[number].claim is not None]
+    struck = [number for number in running if rows[number].strikes]
     if struck or lonely & set(child.pipe):
         assert len(child.pipe) == 1, f"{child.pipe} go together"
 
