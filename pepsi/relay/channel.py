@@ -127,7 +127,7 @@ def connect(host: str, port: int, *, seconds: float, until: float, clock: Clock 
     except (OSError, UnicodeError) as error:  # UnicodeError: a label that is empty or too long
         raise LinkError(f"cannot find the address of {host}: {_words(error)}", status="4.4.3") from error
     deadline = min(until, clock() + seconds)
-    problem = "it has no address"
+    problem = "no time was left for this message"
     for number, (family, kind, protocol, _, address) in enumerate(addresses):
         # An address that swallows what is sent to it must leave time for the others.
         share = (deadline - clock()) / (len(addresses) - number)

@@ -35,9 +35,11 @@ class Client:
     def send(self, letter: Letter, seconds: float) -> dict[str, Answer]:
         """Offer *letter* to the host and return the answer for each of its recipients.
 
-        Blocks for at most about *seconds*. What the host does wrong becomes answers, never an error.
+        Blocks for at most about *seconds*. The last of them, as many as the host may take to answer a whole message,
+        are kept for just that: a message that is not out by then is broken off, for one that is out and unanswered may
+        have been taken, and would be sent twice. What the host does wrong becomes answers, never an error.
         """
-        until = self._clock() + seconds
+        until = self._clock() + seconds - self._host.timeouts.final
         answers = unsendable(letter)
         todo = [recipient for recipient in letter.recipients if recipient not in answers]
         while todo:

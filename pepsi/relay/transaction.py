@@ -130,6 +130,7 @@ class Transaction:
             channel.write(dot_stuffed(self._letter.data) + b".\r\n", timeouts.block)
         except LinkError as fault:
             return self._interruption(fault)
+        channel.until += timeouts.final
         try:
             return self._session.hear(timeouts.final)
         except LinkError as fault:

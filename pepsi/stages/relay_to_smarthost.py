@@ -1,5 +1,6 @@
 """The stage ``relay-to-smarthost``: hands messages to one other mail server."""
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,13 +65,13 @@ class RelayToSmarthostOptions(Options):
         "30 s", low=SHORTEST, high=LONGEST, doc="How long a connection may take to be made."
     )
     command_timeout: float = duration(
-        "5 min", low=SHORTEST, high=LONGEST, doc="How long the server may take to answer a command."
+        "90 s", low=SHORTEST, high=LONGEST, doc="How long the server may take to answer a command."
     )
     data_timeout: float = duration(
-        "3 min", low=SHORTEST, high=LONGEST, doc="How long the server may take nothing of a message that is being sent."
+        "90 s", low=SHORTEST, high=LONGEST, doc="How long the server may take nothing of a message that is being sent."
     )
     final_timeout: float = duration(
-        "10 min", low=SHORTEST, high=LONGEST, doc="How long the server may take to answer a whole message."
+        "3 min", low=SHORTEST, high=LONGEST, doc="How long the server may take to answer a whole message."
     )
     connection_idle: float = duration(
         "10 s", low=0, high=LONGEST, doc="How long a connection may have been idle to be used for another message."
@@ -83,6 +84,7 @@ class RelayToSmarthostOptions(Options):
             raise ValueError("expected another value of TLS than none where IMPLICIT_TLS = yes")
         if self.ca_file is not None and self.tls is not TlsPolicy.VERIFY:
             raise ValueError("expected TLS = verify where there is a CA_FILE: nothing else looks at certificates")
+        _check_times(self)
 
 
 class RelayToSmarthost(Stage[RelayToSmarthostOptions]):
@@ -131,6 +133,27 @@ class RelayToSmarthost(Stage[RelayToSmarthostOptions]):
     def close(self) -> None:
         """End the session."""
         self._client.close()
+
+
+def _check_times(options: RelayToSmarthostOptions) -> None:
+    """See that every time-out can be used up within the time for a message, and the final one even after another.
+
+    Where MAX_RUNTIME is not known yet there is nothing to see. Raises ValueError.
+    """
+    if options.max_runtime is None:
+        return
+    times = {
+        "CONNECT_TIMEOUT": options.connect_timeout,
+        "COMMAND_TIMEOUT": options.command_timeout,
+        "DATA_TIMEOUT": options.data_timeout,
+    }
+    key = max(times, key=lambda each: times[each])
+    needed, given = times[key] + options.final_timeout, time_for_message(options)
+    if needed > given:
+        raise ValueError(
+            f"expected {key} and FINAL_TIMEOUT to be no more together than nine tenths of MAX_RUNTIME, which are "
+            f"{given:g} s, not {needed:g} s: shorten them, or set MAX_RUNTIME = {math.ceil(needed / 0.9)} s"
+        )
 
 
 def _wrap(options: RelayToSmarthostOptions) -> Wrap | None:

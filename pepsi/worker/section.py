@@ -9,8 +9,9 @@ from typing import Any
 
 from pepsi.config.load import STAGE_PREFIX, Config
 from pepsi.config.option import declared
-from pepsi.config.options import Pepsi, StageOptions
+from pepsi.config.options import Dispatch, Pepsi, StageOptions
 from pepsi.config.section import Entry, Problem, RawSection, nearest, parse_section
+from pepsi.config.values import render_duration
 from pepsi.errors import ConfigError
 from pepsi.stages.api import Stage
 from pepsi.stages.registry import find, names
@@ -33,18 +34,17 @@ def options_of(
         hint = nearest(name, config.stages)
         raise ConfigError(f"{config.path}: there is no section [{STAGE_PREFIX}{name}]" + (f"; {hint}" if hint else ""))
     shared = {option.key: getattr(config.pepsi, option.field) for option in declared(Pepsi)}
-    options = _parsed(stage, section.raw, given or {}, shared)
-    if options.max_runtime is None:
-        # A stage that waits for others must know when its worker would be killed.
-        return replace(options, max_runtime=section.spec.max_runtime)
-    return options
+    # A stage that waits for others must know when its worker would be killed.
+    runtime = Entry(render_duration(section.spec.max_runtime), section.raw.file, section.raw.line)
+    raw = replace(section.raw, entries={"MAX_RUNTIME": runtime, **section.raw.entries})
+    return _parsed(stage, raw, given or {}, shared)
 
 
 def options_alone(stage: type[Stage[Any]], given: Mapping[str, str]) -> StageOptions:
     """Return the options of *stage* that *given* sets, without any file. Raises ConfigError."""
-    section = RawSection(
-        f"{STAGE_PREFIX}{stage.name}", None, {"PROGRAM": _entry(f"pepsi-stage {stage.name}")}, COMMAND_LINE, Path.cwd()
-    )
+    usual = {"PROGRAM": f"pepsi-stage {stage.name}", "MAX_RUNTIME": render_duration(Dispatch().max_runtime)}
+    entries = {key: _entry(value) for key, value in usual.items()}
+    section = RawSection(f"{STAGE_PREFIX}{stage.name}", None, entries, COMMAND_LINE, Path.cwd())
     machine = os.uname().nodename
     return _parsed(stage, section, given, {"HOSTNAME": machine, "POSTMASTER": f"postmaster@{machine}"})
 

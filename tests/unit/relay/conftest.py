@@ -1,10 +1,12 @@
 """Hosts to send to, and what a client needs to reach them."""
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from pepsi.relay.channel import Clock
 from pepsi.relay.client import Client
 from pepsi.relay.host import Host, Timeouts
 from tests.unit.relay.sink import Sink
@@ -31,9 +33,9 @@ def clients() -> Iterator[Callable[..., Client]]:
     """Make clients of a sink that are closed at the end of the test."""
     made: list[Client] = []
 
-    def make(sink: Sink, *, idle: float = 60.0, **keywords: Any) -> Client:
+    def make(sink: Sink, *, idle: float = 60.0, clock: Clock = time.monotonic, **keywords: Any) -> Client:
         settings = {"name": "127.0.0.1", "port": sink.port, "helo": "us.example", "timeouts": QUICK} | keywords
-        made.append(Client(Host(**settings), idle=idle))
+        made.append(Client(Host(**settings), idle=idle, clock=clock))
         return made[-1]
 
     yield make

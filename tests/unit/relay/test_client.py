@@ -8,6 +8,7 @@ import pytest
 
 from pepsi.relay.answers import Verdict
 from pepsi.relay.client import AT_ONCE, KEPT_FOR, Client
+from pepsi.relay.host import Timeouts
 from pepsi.relay.letter import DsnWishes, Letter, in_crlf_form
 from tests.unit.relay.sink import CLOSE, Answer, Dialogue, Line, Sink
 
@@ -31,7 +32,11 @@ def replies(**by_verb: bytes) -> Answer:
 
 
 def verdicts(client: Client, sent: Letter) -> list[Verdict]:
-    answers = client.send(sent, 30.0)
+    return verdicts_in(client, sent, 30.0)
+
+
+def verdicts_in(client: Client, sent: Letter, seconds: float) -> list[Verdict]:
+    answers = client.send(sent, seconds)
     assert answers.keys() == set(sent.recipients)
     return [answers[recipient].verdict for recipient in sent.recipients]
 
@@ -341,3 +346,41 @@ def test_a_host_that_is_not_there_is_tried_again_later(sinks: Sinks, clients: Cl
 def test_a_host_without_an_address_is_tried_again_later(sinks: Sinks, clients: Clients):
     answer = clients(sinks(), name="nowhere.invalid").send(letter(), 30.0)["b@example.org"]
     assert (answer.verdict, answer.status) == (RETRY, "4.4.3")
+
+
+def slow(sinks: Sinks, clients: Clients, **steps: float) -> tuple[Sink, Client]:
+    """Return a host that takes so many seconds for each verb, and a client; END is the answer to the message."""
+    now = [1000.0]
+
+    def answer(line: Line, dialogue: Dialogue) -> bytes | None:
+        now[0] += steps.get("END" if line == "." else line.verb, 0.0)
+        return None
+
+    sink = sinks(extensions=(), answer=answer)
+    timeouts = Timeouts(connect=60.0, command=60.0, block=60.0, final=100.0)
+    return sink, clients(sink, timeouts=timeouts, clock=lambda: now[0])
+
+
+def test_a_message_is_not_begun_when_the_host_would_not_have_its_time_to_answer_it(
+    sinks: Sinks, clients: Clients
+) -> None:
+    sink, client = slow(sinks, clients, MAIL=30.0, RCPT=30.0)
+    answer = client.send(letter(), 150.0)["b@example.org"]
+    assert (answer.verdict, "no time was left" in answer.reason) == (RETRY, True)
+    assert "DATA" not in sink.lines
+
+
+def test_the_host_has_its_whole_time_to_answer_a_message_however_long_the_rest_took(
+    sinks: Sinks, clients: Clients
+) -> None:
+    _, client = slow(sinks, clients, MAIL=20.0, RCPT=20.0, END=90.0)
+    assert verdicts_in(client, letter(), 150.0) == [DELIVERED]
+
+
+def test_the_time_for_the_answer_to_one_message_is_not_added_to_that_of_the_next(
+    sinks: Sinks, clients: Clients
+) -> None:
+    sink, client = slow(sinks, clients, MAIL=30.0, END=90.0)
+    many = letter(*(f"r{number}@example.org" for number in range(AT_ONCE + 1)))
+    assert verdicts_in(client, many, 150.0) == [DELIVERED] * AT_ONCE + [RETRY]
+    assert len(sink.heard) == 1
