@@ -315,8 +315,8 @@ def _blame(worker: Worker, code: int | None) -> Blame:
     """Return whose fault it is that *worker* ended, with exit status *code* unless it was a signal."""
     if worker.life.end_asked_for:
         return Blame.NOBODY
+    if code == status.BAD_CONFIG and not worker.answered:
+        return Blame.START
     if worker.blame is not None:
         return worker.blame
-    if not worker.was_ready or (code == status.BAD_CONFIG and not worker.answered):
-        return Blame.START
-    return Blame.CRASH
+    return Blame.CRASH if worker.was_ready else Blame.START

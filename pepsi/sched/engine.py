@@ -102,8 +102,7 @@ class Engine:
         times = [self._times.beat_at, self._crew.next_time(now)]
         if self._lock_lost is None and self._stop_by is None:
             times.append(self._times.next_due())
-        if self._books.owed.waits:
-            times.append(self._books.owed.retry.until)
+        times.append(self._books.owed.next_time())
         flush = self._flush_due()
         if flush is not None:
             times.append(flush)
@@ -332,8 +331,8 @@ class Engine:
             self._books.out.append(commands.AskDue())
 
     def _write(self, now: float) -> None:
-        if self._books.owed.wants_write(now):
-            self._books.out.append(commands.Settle(self._books.owed.begin()))
+        if now >= self._books.owed.next_time():
+            self._books.out.append(commands.Settle(self._books.owed.begin(now)))
         flush = self._flush_due()
         if flush is not None and now >= flush:
             deltas = self._stats.begin(now)

@@ -9,55 +9,61 @@ from pepsi.sched.held import Held
 
 BATCH = 500
 
+Debts = dict[tuple[int, int], tuple[Held, Settlement]]
+
 
 @dataclass(slots=True)
 class Owed:
     """Settlements by claim. One batch is under way at a time; what comes meanwhile goes with the next."""
 
-    due: dict[tuple[int, int], tuple[Held, Settlement]] = field(default_factory=dict)
-    flying: dict[tuple[int, int], tuple[Held, Settlement]] = field(default_factory=dict)
+    due: Debts = field(default_factory=dict)
+    locked: Debts = field(default_factory=dict)
+    """What could not be written because somebody else holds the row: it waits by itself, and holds up nothing else."""
+    flying: Debts = field(default_factory=dict)
     singly: int = 0
     """So many are to be written one at a time, because the database refused them together."""
     retry: Cooldown = field(default_factory=lambda: Cooldown(first=0.5, longest=30.0))
+    patience: Cooldown = field(default_factory=lambda: Cooldown(first=0.5, longest=30.0))
+    """With whoever holds the locked rows."""
 
     def __len__(self) -> int:
-        return len(self.due) + len(self.flying)
+        return len(self.due) + len(self.locked) + len(self.flying)
 
     def add(self, held: Held, settlement: Settlement) -> None:
         """Owe *settlement* for *held*."""
         self.due[held.key] = (held, settlement)
 
-    @property
-    def waits(self) -> bool:
-        """Whether something is owed and nothing is under way."""
-        return bool(self.due) and not self.flying
+    def next_time(self) -> float:
+        """Return when a batch should be written, infinity while one is under way or nothing is owed."""
+        if self.flying:
+            return float("inf")
+        times = [self.retry.until] if self.due else []
+        if self.locked:
+            times.append(max(self.patience.until, self.retry.until))
+        return min(times, default=float("inf"))
 
-    def wants_write(self, now: float) -> bool:
-        """Whether a batch should be written now."""
-        return self.waits and not self.retry.active(now)
-
-    def begin(self) -> tuple[Settlement, ...]:
+    def begin(self, now: float) -> tuple[Settlement, ...]:
         """Take the next batch."""
+        if not self.patience.active(now):
+            self.due |= self.locked
+            self.locked = {}
         size = 1 if self.singly else BATCH
         for key in list(self.due)[:size]:
             self.flying[key] = self.due.pop(key)
         return tuple(settlement for _, settlement in self.flying.values())
 
     def written(self, now: float, locked: Container[int] = ()) -> Iterable[Held]:
-        """The batch under way is in the database, but for the rows *locked* by others, which stay owed.
-
-        Returns what it settled.
-        """
+        """The batch under way is in the database, but for the rows *locked* by others. Return what it settled."""
         done = [held for held, _ in self.flying.values() if held.workqueue_id not in locked]
-        left = {key: owed for key, owed in self.flying.items() if key[0] in locked}
+        left = {key: debt for key, debt in self.flying.items() if key[0] in locked}
         self.singly = max(0, self.singly - len(self.flying))
         self.flying = {}
+        self.retry.clear()
         if left:
-            # Behind what came meanwhile: others need not wait for the one who holds these.
-            self.due |= left
-            self.retry.trouble(now)
-        else:
-            self.retry.clear()
+            self.locked |= left
+            self.patience.trouble(now)
+        elif not self.locked:
+            self.patience.clear()
         return done
 
     def failed(self, now: float) -> None:

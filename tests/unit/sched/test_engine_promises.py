@@ -1,12 +1,9 @@
-"""Promises that the engine does not keep yet. Whoever mends one takes its mark away."""
-
-import pytest
+"""More faults that a review found in the engine, each kept from coming back."""
 
 from pepsi.model.row import RowStatus
 from tests.unit.sched.world import World, one_stage
 
 
-@pytest.mark.xfail(strict=True, reason="all writes wait as long as the one that somebody else holds up")
 def test_a_row_that_somebody_else_has_locked_does_not_delay_what_is_owed_for_others() -> None:
     world = World(one_stage(), worker_idle_timeout=1000.0)
     world.start()
@@ -23,7 +20,6 @@ def test_a_row_that_somebody_else_has_locked_does_not_delay_what_is_owed_for_oth
     assert [row.status for row in world.rows.values()] == [RowStatus.FAILED] * 2
 
 
-@pytest.mark.xfail(strict=True, reason="whoever was found to write nonsense is judged before its exit status is known")
 def test_exit_78_before_any_answer_blames_no_message_whatever_the_worker_wrote() -> None:
     world = World(one_stage())
     world.start()
@@ -35,7 +31,6 @@ def test_exit_78_before_any_answer_blames_no_message_whatever_the_worker_wrote()
     assert [(row.status, row.strikes) for row in world.rows.values()] == [(RowStatus.PENDING, 0)] * 2
 
 
-@pytest.mark.xfail(strict=True, reason="whether a message is to run alone is decided when it is claimed")
 def test_a_message_that_came_under_suspicion_while_it_was_parked_runs_alone() -> None:
     world = World(one_stage(parallelism=1, queue_limit=4))
     world.start()
