@@ -68,9 +68,10 @@ class Ending:
 
         SIGHUP comes when the terminal is closed. Whoever had it ignored when we were started wants us to go on.
 
-        Takes effect when the reactor runs: only then are its own handlers in place, which twistd would report as death
-        by the signal.
+        Takes effect at once, for what is started before the reactor runs; and again when it does: only then are its own
+        handlers in place, which twistd would report as death by the signal.
         """
+        self._install()
         reactor.callWhenRunning(self._install)
 
     def _install(self) -> None:
@@ -130,13 +131,14 @@ def serve(arguments: argparse.Namespace, prog: str, build: Build) -> int:
     ending = Ending(trace=arguments.log == "debug")
     try:
         service = build(read_config(arguments.config), ending)
+        # Not sooner: a signal that comes while something blocks would be heeded when that is over.
+        ending.heed_signals()
         service.privilegedStartService()  # type: ignore[no-untyped-call]
         service.startService()  # type: ignore[no-untyped-call]
     except PepsiError as error:
         print(f"{prog}: {error}", file=sys.stderr)
         return error.exit_status
     reactor.addSystemEventTrigger("before", "shutdown", service.stopService)
-    ending.heed_signals()
     reactor.run()
     let_go(sys.stderr)
     return ending.status

@@ -16,7 +16,7 @@ from pepsi.db.sync import run
 from pepsi.tools.schema import state_of
 
 DISPATCHER_SESSIONS = 3
-INGRESS_SESSIONS = 1
+INGRESS_SESSIONS = 2
 TOOL_SESSIONS = 2
 """Database sessions: of the dispatcher, of the SMTP door, and for an operator's tools to have room."""
 SKEW = 2.0

@@ -295,3 +295,13 @@ def test_standard_descriptors_that_are_closed_are_not_taken_for_anything_else(ho
         held = [Path(f"/proc/{program.pid}/fd/{number}").readlink() for number in range(len(closed.split()))]
         assert held == [Path(os.devnull)] * len(held)
         assert program.stop() == 0
+
+
+def test_a_signal_that_comes_as_soon_as_it_listens_ends_it_in_good_order(house: House):
+    path = house.directory / "smtp"
+    house.write(listen=f"unix:{path}")
+    for _ in range(3):
+        program = house.start()
+        program.wait_for("listening on")
+        assert program.stop() == 0
+        assert not path.exists()

@@ -48,9 +48,9 @@ def test_nothing_is_wrong_with_a_good_server() -> None:
         ({"encoding": "SQL_ASCII"}, Grade.BAD, "pepsi-setup database create"),
         ({"standby": True}, Grade.BAD, "primary"),
         ({"pooled": True}, Grade.BAD, "PostgreSQL itself"),
-        ({"max_connections": 58}, Grade.BAD, "max_connections of the server to 59, or lower PARALLELISM, which is 30"),
-        ({"others": 60}, Grade.BAD, "max_connections of the server to 109"),
-        ({"connection_limit": 45}, Grade.BAD, "CONNECTION LIMIT of the role or the database to 46"),
+        ({"max_connections": 59}, Grade.BAD, "max_connections of the server to 60, or lower PARALLELISM, which is 30"),
+        ({"others": 60}, Grade.BAD, "max_connections of the server to 110"),
+        ({"connection_limit": 46}, Grade.BAD, "CONNECTION LIMIT of the role or the database to 47"),
         ({"autovacuum": False}, Grade.BAD, "set autovacuum"),
         ({"neglected": ("workqueue",)}, Grade.BAD, "ALTER TABLE pepsi.workqueue RESET"),
         ({"snapshots": (("the session 1", 4000.0),)}, Grade.DOUBT, "end it"),
@@ -73,8 +73,8 @@ def test_each_trouble_comes_with_its_mend(changes: dict[str, Any], grade: Grade,
 
 
 def test_room_that_just_suffices_is_enough() -> None:
-    assert troubles(max_connections=59) == []
-    assert troubles(connection_limit=46) == []
+    assert troubles(max_connections=60) == []
+    assert troubles(connection_limit=47) == []
 
 
 def test_a_slow_answer_does_not_make_a_clock_wrong() -> None:
