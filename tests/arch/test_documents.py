@@ -5,17 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from pepsi.config.load import load_text
+from pepsi.config.load import load
+from pepsi.worker.section import problems_of
 from tests.arch.checkout import CHECKOUT
 
 DOCUMENTS = sorted([*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md"), *(CHECKOUT / "examples").rglob("*.md")])
-
-BEFORE = """
-[pepsi-postgres]
-DSN = embedded
-[pepsi-ingress]
-ENTRY_STAGE = sort
-"""
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(CHECKOUT)))
@@ -25,9 +19,11 @@ def test_every_link_within_the_tree_leads_somewhere(document: Path) -> None:
     assert {target for target in inside if not (document.parent / target).exists()} == set()
 
 
-def test_the_pipeline_in_the_readme_is_a_configuration_without_fault() -> None:
+def test_the_pipeline_in_the_readme_is_a_configuration_without_fault(tmp_path: Path) -> None:
     (pipeline,) = re.findall(r"```ini\n(.*?)```", (CHECKOUT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    config = load_text(BEFORE + pipeline)
+    path = tmp_path / "pepsi.conf"
+    path.write_text(pipeline)
+    config = load(path, own_keys=problems_of)
     assert config.warnings == ()
     assert set(config.stages) == {"sort", "deliver", "relay"}
 
