@@ -24,7 +24,7 @@ from twisted.python import usage
 from pepsi.config.load import Config, load, locate
 from pepsi.db.target import is_embedded
 from pepsi.errors import EX_ERROR, ConfigError, PepsiError
-from pepsi.tap.log import begin_logging, let_go
+from pepsi.tap.log import begin_logging
 from pepsi.tools import common
 from pepsi.worker.section import problems_of
 
@@ -140,7 +140,6 @@ def serve(arguments: argparse.Namespace, prog: str, build: Build) -> int:
         return error.exit_status
     reactor.addSystemEventTrigger("before", "shutdown", service.stopService)
     reactor.run()
-    let_go(sys.stderr)
     return ending.status
 
 

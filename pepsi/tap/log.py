@@ -7,7 +7,6 @@ never ends the program.
 import contextlib
 import json
 import math
-import os
 import re
 from datetime import UTC, datetime
 from typing import Any, TextIO
@@ -93,19 +92,6 @@ def begin_logging(stream: TextIO, *, level: str = "info", libraries: bool = Fals
     predicates: list[ILogFilterPredicate] = [threshold] if libraries else [OursOrGrave(), threshold]
     observer = FilteringLogObserver(StreamObserver(stream, as_json=as_json), predicates)
     globalLogBeginner.beginLoggingTo([observer], redirectStandardIO=False)
-
-
-def let_go(stream: TextIO) -> None:
-    """Flush *stream*, the last of it. What cannot be written is lost, and does not spoil the exit status.
-
-    The interpreter flushes again when it ends, and exits with 120 if that fails.
-    """
-    try:
-        stream.flush()
-    except (OSError, ValueError):
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, stream.fileno())
-        os.close(null)
 
 
 def _when(event: LogEvent) -> str:
