@@ -33,6 +33,10 @@ class Clerk:
             rows = await self._locked.run(claims.claim_oldest(command.capacities, command.token))
         except Refused as error:
             self.log.error("the claim was refused: {why}", why=str(error))
+            if error.fault is Fault.CANCELLED:
+                # Somebody holds a lock on the table, or the server is slow. It was not done, and the session is sound.
+                self._report(events.ClaimFailed(unknown=False))
+                return
             # Whether it was done is known, but why it fails is not: a new session starts from what is certain.
             self._report(events.ClaimFailed())
             self._locked.drop("its claim was refused")

@@ -12,8 +12,9 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from pepsi.db import leadership
+from pepsi.db.faults import Fault
 from pepsi.errors import DatabaseError, PepsiError
-from pepsi.reactor.session import Session, Unavailable
+from pepsi.reactor.session import Refused, Session, Unavailable
 from pepsi.sched.events import Event, Fenced, LockHeld, LockLost
 from pepsi.sched.held import Held, Place
 
@@ -125,9 +126,19 @@ class Leadership:
                 break
             # Most likely our own former session, which the server does not know to be gone.
             await task.deferLater(self._reactor, RETRY)
-        await self._reconcile(self._epoch)
+        await self._reconciled(self._epoch)
         self.held = True
         self._report(LockHeld())
+
+    async def _reconciled(self, epoch: int) -> None:
+        while True:
+            try:
+                return await self._reconcile(epoch)
+            except Refused as error:
+                if error.fault is not Fault.CANCELLED:
+                    raise
+                self.log.warn("the rows cannot be reconciled yet: {why}", why=str(error))
+                await task.deferLater(self._reactor, RETRY)
 
     async def _reconcile(self, epoch: int) -> None:
         """Set right what a crash of the server un-did: claims, and outcomes that workers had committed.

@@ -124,9 +124,10 @@ class Engine:
                 self._wake(reason, now)
             case events.Claimed():
                 self._claimed(event, now)
-            case events.ClaimFailed():
+            case events.ClaimFailed(unknown):
                 self._claiming = None
-                self._scan = self._claim_unknown = True
+                self._scan = True
+                self._claim_unknown = self._claim_unknown or unknown
                 self._claim_pause.trouble(now)
             case events.WorkerReady():
                 self._crew.ready(event, now)

@@ -41,7 +41,9 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class ClaimFailed:
-    """The claim under way did not come back; whether it was done is unknown until the rows are reconciled."""
+    """The claim under way did not come back. *unknown*: it may have been done, until the rows are reconciled."""
+
+    unknown: bool = True
 
 
 @dataclass(frozen=True, slots=True)

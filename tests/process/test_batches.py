@@ -1,6 +1,7 @@
 """A stage that looks at no content works on all messages that have come, in the time of one."""
 
 import random
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -52,7 +53,7 @@ def link(database: Database) -> Iterator[RecordingLink]:
 
 def hands(link: Link) -> Hands:
     options = OddOptions(program="x", next_stage="next")
-    patience = Patience(0.0, lambda: False, clock=time.monotonic, wait=time.sleep, chance=random.random)
+    patience = Patience(0.0, lambda: False, clock=time.monotonic, wait=threading.Event().wait, chance=random.random)
     return Hands("work", EPOCH, link, Runner(Batch(), options, random.random), patience)
 
 

@@ -5,13 +5,14 @@ FROM pepsi.workqueue_claim(%(stages)s::text[], %(capacities)s::integer[], %(clai
 
 -- name: settle
 -- Write what the dispatcher decided about rows that it has claimed; a row that moved on meanwhile is not hit. Steps over
--- rows that somebody else has locked, so that one of them does not hold up the others, and returns the ids of these.
+-- rows that somebody else has locked, so that one of them does not hold up the others, and returns the ids of these. It
+-- asks for a claim and not for the status, which is the same: the index of running rows would be walked as a whole.
 WITH item AS MATERIALIZED (
     SELECT i.* FROM jsonb_to_recordset(%(items)s::jsonb)
         AS i (workqueue_id bigint, claim bigint, status text, delay double precision, patch jsonb)
 ), free AS MATERIALIZED (
     SELECT w.workqueue_id FROM pepsi.workqueue w
-    WHERE w.workqueue_id = ANY (%(ids)s::bigint[]) AND w.status = 'running'
+    WHERE w.workqueue_id = ANY (%(ids)s::bigint[]) AND w.claim IS NOT NULL
     FOR UPDATE SKIP LOCKED
 ), written AS (
     UPDATE pepsi.workqueue w
