@@ -22,10 +22,10 @@ from pepsi.dispatch.leadership import Leadership
 from pepsi.dispatch.listener import Listener
 from pepsi.dispatch.program import Launch, launch
 from pepsi.dispatch.recovery import Recovery
-from pepsi.errors import EX_ERROR, DatabaseError, PepsiError
+from pepsi.errors import EX_ERROR, DatabaseError, PepsiError, SchemaError
 from pepsi.model.stage import StageSpec
 from pepsi.reactor.probe import Probe
-from pepsi.reactor.session import Session, Unavailable
+from pepsi.reactor.session import Session
 from pepsi.sched.engine import Engine, Settings
 from pepsi.sched.events import Event, LockHeld, StopRequested
 from pepsi.sched.held import Held
@@ -178,7 +178,7 @@ class DispatchService(Service):
             return
         error = failure.value
         if isinstance(error, PepsiError):
-            status = EX_ERROR if isinstance(error, Unavailable) else error.exit_status
+            status = error.exit_status if isinstance(error, SchemaError) else EX_ERROR
             self._fail(str(error), status)
         else:
             self.log.failure("the dispatcher cannot start", failure)

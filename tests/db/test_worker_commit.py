@@ -11,6 +11,7 @@ from pepsi.model.status import Status
 from pepsi.stages.api import Options, Refuse, Stage, TryLater
 from pepsi.worker.link import Link
 from pepsi.worker.loop import Worker
+from pepsi.worker.owed import Patience
 from pepsi.worker.run import Runner
 from tests.support_database import Database
 from tests.support_worker import EPOCH, TOKEN, claim_again, put, row
@@ -45,7 +46,8 @@ def worker(database: Database) -> Iterator[Worker]:
         return connection
 
     link = Link(connect, lambda: 0.0, lambda: 0.0)
-    yield Worker("work", EPOCH, link, Runner(Scripted(), Options(program="x"), lambda: 0.0))
+    patience = Patience(0.0, lambda: False, clock=lambda: 0.0, wait=lambda seconds: None, chance=lambda: 0.0)
+    yield Worker("work", EPOCH, link, Runner(Scripted(), Options(program="x"), lambda: 0.0), patience)
     link.close()
 
 

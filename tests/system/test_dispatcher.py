@@ -205,6 +205,12 @@ def test_a_database_of_another_release_is_refused_with_78_and_a_sentence(theatre
     refused.wait_for("release 999 of the schema, newer than this Pepsi's")
 
 
+def test_a_start_that_the_database_refuses_ends_with_1(theatre: Theatre) -> None:
+    theatre.database.rows("ALTER TABLE pepsi.dispatcher_epoch RENAME TO elsewhere")
+    refused = theatre.dispatcher(wait=False)
+    assert refused.wait() == 1
+
+
 def test_losing_every_session_is_survived(theatre: Theatre) -> None:
     dispatcher = theatre.dispatcher()
     theatre.inject("slow 0.05", count=40)

@@ -12,6 +12,9 @@ from pepsi.ingress.service import DoorService
 from tests.support_reactor import with_timeout
 from tests.support_smtp import Client, make_door, open_door
 
+# Twisted compares the path of a socket with bytes and with text, which only a Python that is told to be strict minds.
+pytestmark = pytest.mark.filterwarnings("ignore::BytesWarning")
+
 
 def greet(address: str) -> None:
     with Client(address) as client:
