@@ -78,8 +78,8 @@ def move(world: World, kind: int, which: int, extra: int) -> None:
             world.tell(events.Tick())
 
 
-def play(moves: list[Move]) -> World:
-    world = World()
+def play(moves: list[Move], stop_time: float = 25.0) -> World:
+    world = World(stop_time=stop_time)
     world.start()
     for step in moves:
         move(world, *step)
@@ -112,7 +112,7 @@ def test_in_the_end_every_row_has_moved_and_every_slot_is_free(moves: list[Move]
 @many(200)
 @given(HISTORIES)
 def test_a_stop_at_any_moment_leaves_nothing_running(moves: list[Move]) -> None:
-    world = play(moves)
+    world = play(moves, stop_time=100.0)
     world.tell(events.StopRequested())
     world.settle_down()
     assert world.exit is not None
