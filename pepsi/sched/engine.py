@@ -172,7 +172,7 @@ class Engine:
                 self._lock_lost = None
                 self._claim_unknown = False
                 self._forget_looks()
-                self._books.owed.retry.clear()
+                self._books.owed.hurry()
                 self._wake(Wake.CONNECTED, now)
             case events.Fenced(why):
                 self._fenced = now
@@ -181,6 +181,7 @@ class Engine:
             case events.StopRequested():
                 if self._stop_by is None:
                     self._stop_by = now + self._settings.stop_time
+                    self._books.owed.hurry()
                     self._crew.stop(now)
             case events.Tick():
                 pass

@@ -66,6 +66,11 @@ class Owed:
             self.patience.clear()
         return done
 
+    def hurry(self) -> None:
+        """Forget how long the pauses have grown: there is reason to try at once, or little time left."""
+        self.retry.clear()
+        self.patience.clear()
+
     def failed(self, now: float) -> None:
         """The batch under way could not be written: owe it again, and wait a little."""
         self.due = self.flying | self.due

@@ -1,6 +1,9 @@
 """More faults that a review found in the engine, each kept from coming back."""
 
+import pytest
+
 from pepsi.model.row import RowStatus
+from pepsi.sched import commands, events
 from tests.unit.sched.world import World, one_stage
 
 
@@ -46,3 +49,24 @@ def test_a_message_that_came_under_suspicion_while_it_was_parked_runs_alone() ->
     assert [child.line for child in world.children.values()] == [[]]
     world.tend()
     assert [child.line for child in world.children.values()] == [[1]]
+
+
+@pytest.mark.parametrize("cause", ["the database was away", "somebody held a lock"])
+def test_what_could_not_be_written_for_long_is_written_in_time_at_a_stop(cause: str) -> None:
+    world = World(one_stage(), worker_idle_timeout=1000.0, stop_time=25.0)
+    world.start()
+    number = world.employ("a")
+    if cause == "somebody held a lock":
+        world.table.locks.add(1)
+    else:
+        world.faults["settle"] = ["undone"] * 8
+    world.answer(number, 5)
+    world.run()
+    world.wait_for(lambda: len(world.wanted(commands.Settle)) == 8)
+    world.table.locks.clear()
+    world.tell(events.StopRequested())
+    world.die(number, code=0)
+    world.run()
+    world.wait(25.0)
+    assert world.rows[1].status is RowStatus.FAILED
+    assert world.exit == commands.Exit(0)
