@@ -28,11 +28,13 @@ class Pepsi:
 
     allow_fusion: bool = boolean(
         "yes",
-        doc="Whether a worker may do the next stage's work in the same pass, where that stage allows it with FUSION.",
+        doc="Whether a worker may do the next stage's work in the same pass, where that stage allows it with FUSION. "
+        "Has no effect in this release.",
     )
     share_telemetry: bool = boolean(
         "no",
-        doc="Whether workers count, in the database, which features are used. Nothing is sent anywhere by itself.",
+        doc="Whether workers count, in the database, which features are used. Nothing is sent anywhere by itself. "
+        "Has no effect in this release.",
     )
     hostname: str = host(
         Computed("the machine's host name"),
@@ -96,22 +98,29 @@ class Dispatch:
     )
     fair_scheduling: bool = boolean(
         "yes",
-        doc="Whether senders take turns at each stage by the time that their mail used, instead of oldest mail first.",
+        doc="Whether senders take turns at each stage by the time that their mail used, instead of oldest mail first. "
+        "Has no effect in this release.",
     )
     fair_half_life: float = duration(
         "60 s",
         low=SHORTEST,
         high=LONGEST,
-        doc="How long it takes until half of the time that a sender used is forgotten.",
+        doc="How long it takes until half of the time that a sender used is forgotten. Has no effect in this release.",
     )
     fair_fifo_percent: int = integer(
-        10, low=0, high=100, doc="How much of each stage goes to its oldest mail whoever sent it, in percent."
+        10,
+        low=0,
+        high=100,
+        doc="How much of each stage goes to its oldest mail whoever sent it, in percent. "
+        "Has no effect in this release.",
     )
     standby: bool = boolean(
         "no", doc="Whether to wait for another dispatcher of the same database to end, instead of giving up."
     )
     metrics_listen: str | None = endpoint(
-        None, unset="there is no such server", doc="Where metrics can be fetched over HTTP in the format of Prometheus."
+        None,
+        unset="there is no such server",
+        doc="Where metrics can be fetched over HTTP in the format of Prometheus. Has no effect in this release.",
     )
 
 
@@ -149,5 +158,6 @@ class StageOptions:
     fusion: bool | None = boolean(
         None,
         unset="the stage decides",
-        doc="Whether this stage may be run by the worker of the stage before it. It then does so beside PARALLELISM.",
+        doc="Whether this stage may be run by the worker of the stage before it. It then does so beside PARALLELISM. "
+        "Has no effect in this release.",
     )
