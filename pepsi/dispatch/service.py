@@ -106,11 +106,12 @@ class DispatchService(Service):
 
     async def _start(self) -> None:
         locked = await self._session("lock and claims")
-        recorded = await locked.run(schema.recorded()) if (await locked.run(schema.present()))[0][0] else []
-        schema.require(schema.verdict([(row[0], row[1]) for row in recorded], schema.shipped()))
-        specs = self._plan.specs([(row[0], row[1], row[2]) for row in await locked.run(overlay())])
+        await _check_schema(locked)
         self._leadership = Leadership(self._reactor, locked, self._post, self._holdings)
         epoch = await self._leadership.take(standby=self._plan.standby)
+        # Once more, and only now the stages: a standby may have waited for days.
+        await _check_schema(locked)
+        specs = self._plan.specs([(row[0], row[1], row[2]) for row in await locked.run(overlay())])
         writes = await self._session("writes")
         listening = await self._session("listening")
         await Listener(listening, self._post).listen()
@@ -207,3 +208,8 @@ class DispatchService(Service):
             probe.stop()
         for session in self._sessions:
             await session.stop()
+
+
+async def _check_schema(session: Session) -> None:
+    recorded = await session.run(schema.recorded()) if (await session.run(schema.present()))[0][0] else []
+    schema.require(schema.verdict([(row[0], row[1]) for row in recorded], schema.shipped()))

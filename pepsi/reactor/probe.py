@@ -1,6 +1,6 @@
 """Finds out that a session is dead although nobody said so: a firewall that drops packets sends no farewell."""
 
-from twisted.internet import task
+from twisted.internet import defer, task
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -27,7 +27,7 @@ class Probe:
         self._session = session
         self._interval = interval
         self._patience = patience
-        self._loop = task.LoopingCall(self._ask)
+        self._loop = task.LoopingCall(lambda: defer.ensureDeferred(self._ask()))
         self._loop.clock = reactor
 
     def start(self) -> None:

@@ -16,6 +16,8 @@ from pepsi.sched.worker import Blame, Life, Worker
 
 UNKILLABLE = 10.0
 """Seconds after SIGKILL at which a worker that is still there is worth an alarm."""
+MOST_DONE = 500_000
+"""Ids answered 0 that are remembered between two looks at the running rows: what a fast machine does meanwhile."""
 JITTER = 0.2
 """Part of MAX_MESSAGES by which a worker's quota varies, so that workers are not replaced all at once."""
 
@@ -95,7 +97,8 @@ class Crew:
         if write is None:
             self._books.statistics.passes += 1
             pool.hold_off.clear()
-            self.done.add(held.workqueue_id)
+            if len(self.done) < MOST_DONE:
+                self.done.add(held.workqueue_id)
             self._books.release(held)
             return
         match answer.code:
