@@ -1,9 +1,9 @@
 """The root of every error that Pepsi raises on purpose. Each knows the exit status it ends a program with."""
 
+EX_OK = 0
 EX_ERROR = 1
 EX_USAGE = 2
 EX_UNAVAILABLE = 69
-EX_IOERR = 74
 EX_TEMPFAIL = 75
 EX_CONFIG = 78
 

@@ -23,12 +23,10 @@ from twisted.python import usage
 
 from pepsi.config.load import Config, load, locate
 from pepsi.db.target import is_embedded
-from pepsi.errors import EX_ERROR, ConfigError, PepsiError
+from pepsi.errors import EX_ERROR, EX_OK, ConfigError, PepsiError
 from pepsi.tap.log import begin_logging
 from pepsi.tools import common
 from pepsi.worker.section import problems_of
-
-EX_OK = 0
 
 
 class Ending:

@@ -18,7 +18,7 @@ from twisted.logger import Logger
 from pepsi.config.load import Config
 from pepsi.config.secrets import read_secret, secret_path
 from pepsi.db.session import Parameters
-from pepsi.errors import ConfigError, IngressError, PepsiError
+from pepsi.errors import EX_OK, ConfigError, IngressError, PepsiError
 from pepsi.ingress.acceptance import Terms
 from pepsi.ingress.addresses import Address
 from pepsi.ingress.budget import Budget
@@ -187,7 +187,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (PepsiError, OSError) as error:
         print(f"{PROG}: {error}", file=sys.stderr)
         return error.exit_status if isinstance(error, PepsiError) else IngressError.exit_status
-    return command.EX_OK
+    return EX_OK
 
 
 def change_password(config: Config, login: str, *, delete: bool) -> None:

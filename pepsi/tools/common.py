@@ -11,9 +11,8 @@ import psycopg2
 
 from pepsi import __version__
 from pepsi.db.faults import Fault, fault_of
-from pepsi.errors import EX_ERROR, EX_TEMPFAIL, EX_UNAVAILABLE, PepsiError
+from pepsi.errors import EX_ERROR, EX_OK, EX_TEMPFAIL, EX_UNAVAILABLE, PepsiError
 
-EX_OK = 0
 LEVELS = ("debug", "info", "warn", "error", "critical")
 
 _INTERRUPTED = 130

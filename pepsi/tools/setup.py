@@ -18,8 +18,8 @@ from pepsi.db.overlay import overlay
 from pepsi.db.schema import Verdict
 from pepsi.db.session import described
 from pepsi.db.sync import run as run_statement
-from pepsi.errors import EX_CONFIG, EX_ERROR, EX_USAGE
-from pepsi.tools.common import EX_OK, coloured, explained, paint, parser, print_json, reporter, run
+from pepsi.errors import EX_CONFIG, EX_ERROR, EX_OK, EX_USAGE
+from pepsi.tools.common import coloured, explained, paint, parser, print_json, reporter, run
 from pepsi.tools.database import connected, server
 from pepsi.tools.doctor import Finding, Grade, examine, gather, worst
 from pepsi.tools.schema import SetupFailed, drop, ensure, install, state_of, upgrade
