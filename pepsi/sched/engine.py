@@ -14,8 +14,8 @@ from pepsi.model.row import RowStatus
 from pepsi.model.stage import StageSpec
 from pepsi.sched import commands, events
 from pepsi.sched.books import Books
+from pepsi.sched.claimer import Claimer
 from pepsi.sched.commands import Command, Level, Settlement
-from pepsi.sched.cooldown import Cooldown
 from pepsi.sched.crew import Crew
 from pepsi.sched.events import Event, Wake
 from pepsi.sched.held import Held
@@ -57,16 +57,11 @@ class Engine:
         self._stats = Statistics(settings.stats_interval, number=0, flushed_at=now)
         self._books = Books(self._stats, self._times, chance)
         self._crew = Crew(specs, self._books, idle_timeout=settings.worker_idle_timeout, trace=settings.trace)
-        self._claims = 0
-        self._claiming: commands.Claim | None = None
-        self._scan = False
-        self._urgent = False
+        self._claimer = Claimer(epoch, self._crew.pools, self._books.ledger)
         self._lock_lost: float | None = now
         self._stop_by: float | None = None
         self._fenced: float | None = None
         self._exited = False
-        self._claim_pause = Cooldown(first=0.1, longest=5.0)
-        self._claim_unknown = False
         self._ask_due = False
         self._look = 0
         self._census: events.RunningRows | None = None
@@ -102,12 +97,10 @@ class Engine:
         times = [self._times.beat_at, self._crew.next_time(now)]
         if self._lock_lost is None and self._stop_by is None:
             times.append(self._times.next_due())
-        times.append(self._books.owed.next_time())
+        times += [self._books.owed.next_time(), self._claimer.next_time(now)]
         flush = self._flush_due()
         if flush is not None:
             times.append(flush)
-        if self._scan and self._claim_pause.active(now):
-            times.append(self._claim_pause.until)
         if self._stop_by is not None:
             times.append(self._stop_by)
         if self._lock_lost is not None and self._crew.any_alive:
@@ -125,20 +118,17 @@ class Engine:
             case events.Claimed():
                 self._claimed(event, now)
             case events.ClaimFailed(unknown):
-                self._claiming = None
-                self._scan = True
-                self._claim_unknown = self._claim_unknown or unknown
-                self._claim_pause.trouble(now)
+                self._claimer.failed(now, unknown=unknown)
             case events.WorkerReady():
                 self._crew.ready(event, now)
             case events.Answered():
                 self._crew.answered(event, now)
-                self._scan = True
+                self._claimer.room_made()
             case events.Garbled():
                 self._crew.garbled(event, now)
             case events.WorkerGone():
                 self._crew.gone(event, now)
-                self._scan = self._urgent = True
+                self._claimer.wake()
             case events.WorkerNotStarted():
                 self._crew.not_started(event, now)
             case events.Settled(locked):
@@ -147,7 +137,7 @@ class Engine:
                 if locked:
                     text = "somebody holds locks on messages {ids}, for which something is to be written"
                     self._books.note(Level.WARN, text, ids=list(locked))
-                self._scan = self._urgent = True
+                self._claimer.wake()
             case events.SettleFailed():
                 self._settle_failed(event, now)
             case events.DueIn(delay):
@@ -170,7 +160,7 @@ class Engine:
                 self._forget_looks()
             case events.LockHeld():
                 self._lock_lost = None
-                self._claim_unknown = False
+                self._claimer.unknown = False
                 self._forget_looks()
                 self._books.owed.hurry()
                 self._wake(Wake.CONNECTED, now)
@@ -189,26 +179,19 @@ class Engine:
                 assert_never(event)
 
     def _wake(self, reason: Wake, now: float) -> None:
-        self._scan = self._urgent = True
+        self._claimer.wake()
         self._ask_due = self._ask_due or reason in (Wake.HEARTBEAT, Wake.CONNECTED)
 
     def _claimed(self, event: events.Claimed, now: float) -> None:
-        asked, self._claiming = self._claiming, None
-        self._claim_pause.clear()
         got: dict[str, int] = {}
         for row in event.rows:
             got[row.stage] = got.get(row.stage, 0) + 1
             held = Held(row.workqueue_id, event.token, row.stage, row.strikes)
             if self._books.ledger.take(held):
                 self._queue(held, now)
-        short, self._ask_due = self._ask_due, False
-        for stage, capacity in asked.capacities.items() if asked else ():
-            pool = self._crew.pools[stage]
-            pool.backlog = got.get(stage, 0) >= capacity
-            self._scan = self._scan or pool.backlog
-            short = short or not pool.backlog
-        if short:
+        if self._claimer.came_back(got) or self._ask_due:
             self._times.want_ask(now)
+        self._ask_due = False
 
     def _queue(self, held: Held, now: float) -> None:
         if self._stop_by is None:
@@ -250,7 +233,7 @@ class Engine:
         a strike, or it would go round for ever. Not while a claim is under way: its rows run already, but nobody holds
         them yet.
         """
-        if self._census is None or self._claiming is not None:
+        if self._census is None or self._claimer.under_way:
             return
         census, self._census = self._census, None
         strangers = set()
@@ -283,7 +266,7 @@ class Engine:
             return
         self._crew.watch(now)
         if self._crew.pauses_over(now):
-            self._scan = self._urgent = True
+            self._claimer.wake()
         if self._times.beat(now):
             self._wake(Wake.HEARTBEAT, now)
             if self._lock_lost is None:
@@ -297,32 +280,17 @@ class Engine:
             if self._stop_by is None:
                 self._crew.place(now)
                 self._crew.dismiss(now)
-                self._claim(now)
+                claimed = self._claimer.begin(now)
+                if claimed is not None:
+                    self._books.out.append(claimed)
                 self._look_at_due(now)
         elif now >= self._lock_lost + DOUBT:
             self._crew.kill_all(f"the dispatcher's lock has been in doubt for {DOUBT:g} s", now)
         self._write(now)
         self._finish(now)
 
-    def _claim(self, now: float) -> None:
-        if not self._scan or self._claiming is not None or self._claim_pause.active(now):
-            return
-        rooms = {}
-        hungry = self._urgent
-        for name, pool in self._crew.pools.items():
-            room = pool.room(self._books.ledger.in_flight(name), now)
-            if room:
-                rooms[name] = room
-                hungry = hungry or pool.hungry(room)
-        if not rooms or not hungry:
-            return
-        self._claims += 1
-        self._claiming = commands.Claim(token=claim.pack(self._epoch, self._claims), capacities=rooms)
-        self._scan = self._urgent = False
-        self._books.out.append(self._claiming)
-
     def _look_at_due(self, now: float) -> None:
-        if self._ask_due and self._claiming is None:
+        if self._ask_due and not self._claimer.under_way:
             self._ask_due = False
             self._times.want_ask(now)
         if self._times.wants_flip(now):
@@ -350,12 +318,12 @@ class Engine:
     def _finish(self, now: float) -> None:
         if self._stop_by is None:
             return
-        quiet = not self._crew.workers and not len(self._books.ledger) and self._claiming is None
-        if quiet and not self._claim_unknown and not self._stats.dirty:
+        quiet = not self._crew.workers and not len(self._books.ledger) and not self._claimer.under_way
+        if quiet and not self._claimer.unknown and not self._stats.dirty:
             self._exit(0)
         elif now >= self._stop_by:
             left = tuple(sorted(held.workqueue_id for held in self._books.ledger))
-            if self._claim_unknown:
+            if self._claimer.unknown:
                 self._books.note(Level.ERROR, "stopped without knowing what the last claim has claimed")
             if left:
                 text = "stopped before the database took back {count} messages, which stay running: {ids}"
