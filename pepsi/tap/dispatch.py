@@ -16,10 +16,10 @@ from pepsi.dispatch.program import launch
 from pepsi.dispatch.service import DispatchService, Plan
 from pepsi.errors import ConfigError, StageError
 from pepsi.reactor.chain import Chain
-from pepsi.sched.engine import Settings
 from pepsi.tap import command
 from pepsi.tap.command import Ending, TwistdOptions
 from pepsi.tap.database import add_database
+from pepsi.tap.settings import engine_settings
 
 PROG = "pepsi-dispatch"
 EXAMPLES = """\
@@ -55,12 +55,7 @@ def add_dispatcher(
             connect_timeout=config.postgres.connect_timeout,
             statement_timeout=config.postgres.statement_timeout,
             specs=lambda overlay: load(config.path, overlay=overlay).specs,
-            settings=Settings(
-                worker_idle_timeout=own.worker_idle_timeout,
-                poll_interval=own.poll_interval,
-                stats_interval=own.stats_interval,
-                trace=ending.trace,
-            ),
+            settings=engine_settings(own, trace=ending.trace),
             standby=own.standby,
             config_file=own.config_file,
             environ=environ,
