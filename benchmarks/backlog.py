@@ -19,6 +19,7 @@ from benchmarks.report import Goal, Key, Report
 from pepsi.db import claims, sync
 from pepsi.db.statement import Statement
 from pepsi.model import claim
+from pepsi.sched.commands import Claim, Want
 
 QUICK, FULL = (10**3, 10**5), (10**3, 10**5, 10**6)
 """How many messages wait."""
@@ -102,8 +103,8 @@ def run(arena: Arena, options: Options) -> Report:
 
 
 def _claim(queue: Queue, queue_limit: int) -> tuple[float, int]:
-    capacities = dict.fromkeys(queue.shape.stages, queue_limit)
-    statement = claims.claim_oldest(capacities, claim.pack(1, 1))
+    wants = tuple(Want(stage=stage, capacity=queue_limit) for stage in queue.shape.stages)
+    statement = claims.claim(Claim(token=claim.pack(1, 1), fair=False, wants=wants))
     sync.run(queue.connection, Statement("BEGIN"))
     before = sync.run(queue.connection, _READ)[0][0]
     begun = time.perf_counter()
@@ -111,8 +112,8 @@ def _claim(queue: Queue, queue_limit: int) -> tuple[float, int]:
     ended = time.perf_counter()
     after = sync.run(queue.connection, _READ)[0][0]
     sync.run(queue.connection, Statement("ROLLBACK"))
-    if len(rows) != sum(capacities.values()):
-        raise BenchmarkError(f"{sum(capacities.values())} rows were to be claimed, and {len(rows)} were")
+    if len(rows) != queue_limit * len(wants):
+        raise BenchmarkError(f"{queue_limit * len(wants)} rows were to be claimed, and {len(rows)} were")
     return (ended - begun) * 1e3, int(after - before)
 
 

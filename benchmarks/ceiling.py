@@ -16,6 +16,7 @@ from pepsi.db import claims, messages, sync
 from pepsi.db.statement import named
 from pepsi.model import claim
 from pepsi.model.message import Need
+from pepsi.sched.commands import Claim, Want
 
 WORKERS = 2
 AHEAD = 4
@@ -28,7 +29,7 @@ def move_all(dsn: str, pipes: list[Pipe], queue_limit: int) -> tuple[float, int]
     # As the dispatcher's session for claims: a claim that a crash of the server takes back is made again.
     with closing(connect(dsn, synchronous_commit=False)) as connection:
         out = dict.fromkeys(pipes, 0)
-        capacities = {STAGE: queue_limit}
+        wants = (Want(stage=STAGE, capacity=queue_limit),)
         number = moved = 0
         more = True
         begun = time.perf_counter()
@@ -36,7 +37,8 @@ def move_all(dsn: str, pipes: list[Pipe], queue_limit: int) -> tuple[float, int]
             for pipe in pipes:
                 while more and out[pipe] < AHEAD:
                     number += 1
-                    rows = sync.run(connection, claims.claim_oldest(capacities, claim.pack(EPOCH, number)))
+                    command = Claim(token=claim.pack(EPOCH, number), fair=False, wants=wants)
+                    rows = sync.run(connection, claims.claim(command))
                     more = len(rows) == queue_limit
                     if rows:
                         pipe.send([row[0] for row in rows])

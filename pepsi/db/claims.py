@@ -1,19 +1,24 @@
 """The statements by which the dispatcher claims rows and writes what it decided about them."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pepsi.db.statement import Statement, named
-from pepsi.sched.commands import Settlement
+from pepsi.sched.commands import Claim, Settlement
 from pepsi.sched.events import ClaimedRow, RunningRow
 
 Row = tuple[Any, ...]
 
 
-def claim_oldest(capacities: Mapping[str, int], token: int) -> Statement:
-    """Claim up to so many rows of each stage under *token*, the oldest first."""
-    return named("claim_oldest", stages=list(capacities), capacities=list(capacities.values()), claim=token)
+def claim(command: Claim) -> Statement:
+    """Claim rows as *command* says."""
+    return named(
+        "claim_oldest",
+        stages=[want.stage for want in command.wants],
+        capacities=[want.capacity for want in command.wants],
+        claim=command.token,
+    )
 
 
 def claimed(rows: Iterable[Row]) -> tuple[ClaimedRow, ...]:

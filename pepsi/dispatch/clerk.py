@@ -30,7 +30,7 @@ class Clerk:
     async def claim(self, command: commands.Claim) -> None:
         """Claimed, or ClaimFailed."""
         try:
-            rows = await self._locked.run(claims.claim_oldest(command.capacities, command.token))
+            rows = await self._locked.run(claims.claim(command))
         except Refused as error:
             self.log.error("the claim was refused: {why}", why=str(error))
             if error.fault is Fault.CANCELLED:

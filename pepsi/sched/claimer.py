@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from pepsi.model import claim
-from pepsi.sched.commands import Claim
+from pepsi.sched.commands import Claim, Want
 from pepsi.sched.cooldown import Cooldown
 from pepsi.sched.held import Ledger
 from pepsi.sched.pool import Pool
@@ -49,9 +49,9 @@ class Claimer:
         asked, self._under_way = self._under_way, None
         self._pause.clear()
         short = False
-        for stage, capacity in asked.capacities.items() if asked else ():
-            pool = self._pools[stage]
-            pool.backlog = got.get(stage, 0) >= capacity
+        for want in asked.wants if asked else ():
+            pool = self._pools[want.stage]
+            pool.backlog = got.get(want.stage, 0) >= want.capacity
             self._scan = self._scan or pool.backlog
             short = short or not pool.backlog
         return short
@@ -64,16 +64,16 @@ class Claimer:
         """Return the claim that is to be made now, if any."""
         if not self._scan or self._under_way is not None or self._pause.active(now):
             return None
-        rooms = {}
+        wants = []
         hungry = self._urgent
         for name, pool in self._pools.items():
             room = pool.room(self._ledger.in_flight(name), now)
             if room:
-                rooms[name] = room
+                wants.append(Want(stage=name, capacity=room))
                 hungry = hungry or pool.hungry(room)
-        if not rooms or not hungry:
+        if not wants or not hungry:
             return None
         self._count += 1
-        self._under_way = Claim(token=claim.pack(self._epoch, self._count), capacities=rooms)
+        self._under_way = Claim(token=claim.pack(self._epoch, self._count), fair=False, wants=tuple(wants))
         self._scan = self._urgent = False
         return self._under_way

@@ -9,12 +9,47 @@ from pepsi.model.row import RowStatus
 from pepsi.sched.statistics import Deltas
 
 
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """What is known of a sender at a stage: its *lead* in seconds, and a *floor*.
+
+    No row of the sender that waits there has an id below the floor. One without a lead may be named for its floor.
+    """
+
+    key: str
+    lead: float = 0.0
+    floor: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Want:
+    """What one stage has room for: *capacity* rows, of which *fifo* are the oldest ones whoever sent them.
+
+    In the fair order a row ranks by its sender's lead and the *average* time of a message, in seconds, for each older
+    row that the sender has waiting. The window of senders that is looked at begins past the key *after*, in the order
+    of bytes, and wraps. No waiting row of the stage has an id below *floor*.
+    """
+
+    stage: str
+    capacity: int
+    fifo: int = 0
+    average: float = 0.01
+    after: str = ""
+    floor: int = 0
+    senders: tuple[Sender, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """Turn up to so many pending rows of each stage to running under *token*: Claimed or ClaimFailed."""
+    """Turn pending rows to running under *token*: Claimed or ClaimFailed.
+
+    *fair* is in the order of the wants' leads; otherwise the oldest rows of each stage are taken, and of a want only
+    stage, capacity and floor count.
+    """
 
     token: int
-    capacities: Mapping[str, int]
+    fair: bool
+    wants: tuple[Want, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

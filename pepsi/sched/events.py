@@ -24,19 +24,42 @@ class Woken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedRow:
-    """One row that the claim turned to running. *strikes* is what it carries from earlier crashes and hangs."""
+    """One row that the claim turned to running.
+
+    *strikes* is what it carries from earlier crashes and hangs, *interrupted* how often its dispatcher died meanwhile.
+    """
 
     workqueue_id: int
     stage: str
+    sender: str = ""
     strikes: int = 0
+    interrupted: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """The senders that a fair claim looked at for one stage.
+
+    *last* is the last of them, past which the next window begins. *complete*: all senders that wait at the stage were
+    among them. *lowest* is their smallest lead, in seconds; 0 when there was nobody, or somebody without a lead.
+    """
+
+    stage: str
+    last: str
+    complete: bool
+    lowest: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
-    """The claim under way came back, with its rows in the order in which they are to be handed out."""
+    """The claim under way came back, with its rows in the order in which they are to be handed out.
+
+    A fair claim also brings a window for each stage that it was made for.
+    """
 
     token: int
     rows: tuple[ClaimedRow, ...]
+    windows: tuple[Window, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pepsi.db import claims, sync
 from pepsi.db.statement import Statement
 from pepsi.model import claim
 from pepsi.model.row import RowStatus
-from pepsi.sched.commands import Settlement
+from pepsi.sched.commands import Claim, Settlement, Want
 from tests.db.queue import Queue
 
 FRONT, CROWD = 3_000, 97_000
@@ -34,10 +34,15 @@ def ask(session: Connection, text: str, **params: object) -> list[tuple[object, 
 def rehearse(session: Connection) -> None:
     """Run everything on the empty queue, often enough for each plan to be kept."""
     for _ in range(6):
-        sync.run(session, claims.claim_oldest({"busy": CAPACITY}, TOKEN))
+        sync.run(session, claims.claim(oldest("busy")))
         sync.run(session, claims.settle([settlement(1)]))
         sync.run(session, claims.next_due())
         sync.run(session, claims.flip_due(CAPACITY))
+
+
+def oldest(*stages: str) -> Claim:
+    wants = tuple(Want(stage=stage, capacity=CAPACITY) for stage in stages)
+    return Claim(token=TOKEN, fair=False, wants=wants)
 
 
 def settlement(number: int) -> Settlement:
@@ -99,7 +104,7 @@ def test_a_claim_reads_no_more_than_it_takes(queue: Queue, session: Connection, 
     fill(queue, "pending", front=front, condition=condition)
     for claimer in (session, queue.database.connect()):
         with few_rows_read(claimer, 4 * CAPACITY):
-            rows = sync.run(claimer, claims.claim_oldest({"busy": CAPACITY, "idle": CAPACITY}, TOKEN))
+            rows = sync.run(claimer, claims.claim(oldest("busy", "idle")))
         assert len(rows) == CAPACITY
 
 
@@ -110,7 +115,7 @@ def test_a_claim_reads_no_more_than_it_takes(queue: Queue, session: Connection, 
 def test_settling_reads_only_the_rows_that_are_settled(queue: Queue, session: Connection, condition: str) -> None:
     fill(queue, "pending", front="running", condition=condition)
     for settler in (session, queue.database.connect()):
-        claimed = claims.claimed(queue.database.run(claims.claim_oldest({"busy": CAPACITY}, TOKEN)))
+        claimed = claims.claimed(queue.database.run(claims.claim(oldest("busy"))))
         with few_rows_read(settler, 6 * CAPACITY):
             locked = sync.run(settler, claims.settle([settlement(row.workqueue_id) for row in claimed]))
         assert locked == []

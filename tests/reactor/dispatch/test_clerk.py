@@ -17,7 +17,11 @@ from pepsi.sched.events import Event
 from pepsi.sched.statistics import Deltas, StageCounts
 from tests.fakes_dispatch import FakeSession
 
-CLAIM = commands.Claim(token=7 << 40 | 1, capacities={"a": 4, "b": 2})
+CLAIM = commands.Claim(
+    token=7 << 40 | 1,
+    fair=False,
+    wants=(commands.Want(stage="a", capacity=4), commands.Want(stage="b", capacity=2)),
+)
 SETTLE = commands.Settle((commands.Settlement(workqueue_id=1, claim=5, status=RowStatus.PENDING),))
 FLUSH = commands.Flush(3, Deltas({"a": StageCounts(messages=1)}, 1, 0))
 AWAY = Unavailable("no database")

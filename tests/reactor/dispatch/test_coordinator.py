@@ -35,7 +35,7 @@ class Office:
         self.clock.advance(0)
 
 
-CLAIM = commands.Claim(token=5, capacities={"a": 4})
+CLAIM = commands.Claim(token=5, fair=False, wants=(commands.Want(stage="a", capacity=4),))
 SETTLE = commands.Settle((commands.Settlement(workqueue_id=1, claim=5, status=RowStatus.PENDING),))
 FLUSH = commands.Flush(1, Deltas({}, 0, 0))
 

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence, Set
 
 from pepsi.model.stage import StageSpec
+from pepsi.sched.commands import Want
+from pepsi.sched.events import Claimed, Event
 from pepsi.sched.held import Held
 from tests.unit.sched.child import Child
 from tests.unit.sched.table import Key, Row, Table
@@ -34,15 +36,24 @@ def no_more_is_held_than_may_be(holdings: Sequence[Held], specs: Mapping[str, St
         assert in_flight(stage, holdings) <= spec.capacity, f"{in_flight(stage, holdings)} in flight at {stage}"
 
 
-def a_claim_fits(capacities: Mapping[str, int], holdings: Sequence[Held], specs: Mapping[str, StageSpec]) -> None:
-    """A claim asks for no more than there is room for, and for something."""
-    for stage, capacity in capacities.items():
-        assert 0 < capacity <= specs[stage].capacity - in_flight(stage, holdings)
+def a_claim_fits(wants: Sequence[Want], holdings: Sequence[Held], specs: Mapping[str, StageSpec]) -> None:
+    """A claim asks for no more than there is room for, and for something, once for each stage."""
+    assert wants
+    assert len({want.stage for want in wants}) == len(wants)
+    for want in wants:
+        assert 0 < want.capacity <= specs[want.stage].capacity - in_flight(want.stage, holdings)
+        assert 0 <= want.fifo <= want.capacity
 
 
 def in_flight(stage: str, holdings: Sequence[Held]) -> int:
     """How much of the stage's capacity is taken; strays take up none."""
     return sum(held.stage == stage and not held.stray for held in holdings)
+
+
+def under_way(reports: Sequence[Event]) -> set[Key]:
+    """What was claimed, and the engine does not know it yet."""
+    claimed = [report for report in reports if isinstance(report, Claimed)]
+    return {(row.workqueue_id, report.token) for report in claimed for row in report.rows}
 
 
 def no_row_is_lost(table: Table, accounted_for: Collection[Key], unknown: Collection[int]) -> None:

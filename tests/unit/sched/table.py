@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pepsi.model.row import STRIKES, RowStatus
-from pepsi.sched.commands import Settlement
-from pepsi.sched.events import ClaimedRow, RunningRow
+from pepsi.sched.commands import Claim, Settlement, Want
+from pepsi.sched.events import ClaimedRow, RunningRow, Window
 from pepsi.sched.held import Held, Place
+from pepsi.sched.ranking import choose
 
 Key = tuple[int, int]
 """Id and claim token."""
@@ -16,9 +17,11 @@ Key = tuple[int, int]
 @dataclass
 class Row:
     stage: str
+    sender: str = ""
     status: RowStatus = RowStatus.PENDING
     claim: int | None = None
     strikes: int = 0
+    interrupted: int = 0
     due: float | None = None
     state: dict[str, Any] = field(default_factory=dict)
 
@@ -30,21 +33,46 @@ class Table:
         """Rows that somebody else has locked."""
         self._last = 0
 
-    def insert(self, stage: str, count: int) -> int:
+    def insert(self, stage: str, count: int, sender: str = "") -> int:
         for _ in range(count):
             self._last += 1
-            self.rows[self._last] = Row(stage)
+            self.rows[self._last] = Row(stage, sender)
         return self._last
 
-    def claim(self, token: int, capacities: dict[str, int]) -> tuple[ClaimedRow, ...]:
-        """Turn the oldest pending rows of each stage to running."""
-        left, got = dict(capacities), []
-        for workqueue_id, row in sorted(self.rows.items()):
-            if row.status is RowStatus.PENDING and left.get(row.stage, 0) > 0:
-                left[row.stage] -= 1
-                row.status, row.claim = RowStatus.RUNNING, token
-                got.append(ClaimedRow(workqueue_id=workqueue_id, stage=row.stage, strikes=row.strikes))
-        return tuple(got)
+    def claim(self, command: Claim) -> tuple[tuple[ClaimedRow, ...], tuple[Window, ...]]:
+        """Turn pending rows to running: the oldest of each stage, or in the fair order, with the windows looked at."""
+        if not command.fair:
+            ids = sorted(number for want in command.wants for number in self._oldest(want))
+            return self._taken(command.token, ids), ()
+        choices = [choose(want, self._waiting(want.stage)) for want in command.wants]
+        ids = [number for choice in choices for number in choice.ids]
+        return self._taken(command.token, ids), tuple(choice.window for choice in choices)
+
+    def _waiting(self, stage: str) -> list[tuple[int, str]]:
+        return [
+            (number, row.sender)
+            for number, row in self.rows.items()
+            if row.status is RowStatus.PENDING and row.stage == stage
+        ]
+
+    def _oldest(self, want: Want) -> list[int]:
+        return sorted(number for number, _ in self._waiting(want.stage) if number >= want.floor)[: want.capacity]
+
+    def _taken(self, token: int, ids: Iterable[int]) -> tuple[ClaimedRow, ...]:
+        taken = []
+        for number in ids:
+            row = self.rows[number]
+            row.status, row.claim = RowStatus.RUNNING, token
+            taken.append(
+                ClaimedRow(
+                    workqueue_id=number,
+                    stage=row.stage,
+                    sender=row.sender,
+                    strikes=row.strikes,
+                    interrupted=row.interrupted,
+                )
+            )
+        return tuple(taken)
 
     def settle(self, writes: Iterable[Settlement], now: float) -> tuple[int, ...]:
         """Write what the dispatcher decided about rows that still run under its claim; return those locked."""

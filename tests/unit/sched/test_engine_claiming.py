@@ -10,7 +10,7 @@ from tests.unit.sched.world import EPOCH, World, one_stage
 
 
 def claims(world: World) -> list[dict[str, int]]:
-    return [dict(claim.capacities) for claim in world.wanted(commands.Claim)]
+    return world.room_asked_for
 
 
 def claim_under_way(world: World) -> None:

@@ -199,7 +199,7 @@ def test_who_cannot_be_killed_keeps_its_ids_and_its_slots_with_one_alarm() -> No
     ]
     world.inject("a", count=20)
     world.wake()
-    assert world.wanted(commands.Claim)[-1].capacities == {"a": 4}
+    assert world.room_asked_for[-1] == {"a": 4}
     world.run()
     assert len(world.children) == 2
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pepsi.model.row import RowStatus
-from pepsi.sched import commands, events
+from pepsi.sched import events
 from tests.unit.sched.world import World
 
 TIMES = int(os.environ.get("PEPSI_HISTORIES", "1"))
@@ -101,7 +101,7 @@ def test_in_the_end_every_row_has_moved_and_every_slot_is_free(moves: list[Move]
     assert world.guilty <= world.struck
     world.wait(100)
     world.wake()
-    assert world.wanted(commands.Claim)[-1].capacities == {name: spec.capacity for name, spec in world.specs.items()}
+    assert world.room_asked_for[-1] == {name: spec.capacity for name, spec in world.specs.items()}
     world.run()
     world.bring("a", count=20)
     world.tend()

@@ -52,7 +52,7 @@ def test_what_is_owed_counts_as_in_flight() -> None:
     world, _ = owing(3)
     world.tell(events.LockHeld())
     world.inject("a", count=10)
-    assert world.wanted(commands.Claim)[-1].capacities == {"a": 1}
+    assert world.room_asked_for[-1] == {"a": 1}
 
 
 def test_what_is_owed_is_written_at_once_when_the_lock_is_back() -> None:

@@ -79,6 +79,11 @@ class World:
         return [command for command in self.log if isinstance(command, kind)]
 
     @property
+    def room_asked_for(self) -> list[dict[str, int]]:
+        """What each claim so far was for: capacities by stage."""
+        return [{want.stage: want.capacity for want in claim.wants} for claim in self.wanted(commands.Claim)]
+
+    @property
     def notes(self) -> list[str]:
         """What the engine had to say, filled in."""
         return [note.text.format(**note.facts) for note in self.wanted(commands.Note)]
@@ -94,11 +99,11 @@ class World:
 
     def obey(self, command: Command) -> None:
         match command:
-            case commands.Claim(token=token, capacities=capacities):
+            case commands.Claim(wants=wants):
                 assert self.locked, "claims without the lock"
                 assert not self.stopping, "claims after the stop"
-                invariants.a_claim_fits(capacities, self.engine.holdings(), self.specs)
-                self.claim(token, dict(capacities))
+                invariants.a_claim_fits(wants, self.engine.holdings(), self.specs)
+                self.claim(command)
             case commands.Start(worker=number, stage=stage):
                 assert self.locked and not self.stopping, "starts a worker that it must not feed"
                 if self.fault("start") == "ok":
@@ -198,21 +203,21 @@ class World:
     def rows(self) -> dict[int, Row]:
         return self.table.rows
 
-    def inject(self, stage: str = "a", count: int = 1) -> int:
+    def inject(self, stage: str = "a", count: int = 1, sender: str = "") -> int:
         """Put messages in, without a word to the engine; return the id of the last."""
-        return self.table.insert(stage, count)
+        return self.table.insert(stage, count, sender)
 
     def running(self) -> tuple[events.RunningRow, ...]:
         # Nobody looks between a claim that was lost on its way back and the next LockHeld.
         return tuple(row for row in self.table.running() if row.claim not in self._unknown)
 
-    def claim(self, token: int, capacities: dict[str, int]) -> None:
+    def claim(self, command: commands.Claim) -> None:
         fault = self.fault("claim")
-        rows = () if fault == "undone" else self.table.claim(token, capacities)
+        rows, windows = ((), ()) if fault == "undone" else self.table.claim(command)
         if fault == "ok":
-            self.reports.append(events.Claimed(token=token, rows=rows))
+            self.reports.append(events.Claimed(token=command.token, rows=rows, windows=windows))
         else:
-            self._unknown.add(token)
+            self._unknown.add(command.token)
             self.reports += [events.ClaimFailed(), events.LockLost()]
 
     def settle(self, writes: tuple[commands.Settlement, ...]) -> None:
@@ -391,10 +396,5 @@ class World:
         holdings = self.engine.holdings()
         invariants.nobody_has_too_much(self.children.values(), self.specs)
         invariants.no_more_is_held_than_may_be(holdings, self.specs)
-        under_way = {
-            (row.workqueue_id, report.token)
-            for report in self.reports
-            if isinstance(report, events.Claimed)
-            for row in report.rows
-        }
-        invariants.no_row_is_lost(self.table, {held.key for held in holdings} | under_way | self.excused, self._unknown)
+        accounted_for = {held.key for held in holdings} | invariants.under_way(self.reports) | self.excused
+        invariants.no_row_is_lost(self.table, accounted_for, self._unknown)
