@@ -118,6 +118,12 @@ class Crew:
         self._books.owe(held, write, now)
 
     def _count(self, stage: str, answer: Status, seconds: float) -> None:
+        if answer.code in (status.IO_ERROR, status.TEMP_FAIL):
+            # The database has just gone away, or is full: that is no work of the stage.
+            memory = self._books.statistics.remember(stage)
+            memory.io_errors += answer.code == status.IO_ERROR
+            memory.temporary_failures += answer.code == status.TEMP_FAIL
+            return
         counts = self._books.statistics.at(stage)
         counts.messages += 1
         counts.microseconds += max(0, int(seconds * 1e6) - sum(part.microseconds for part in answer.report))
@@ -200,6 +206,7 @@ class Crew:
 
     def _failed_start(self, worker: Worker, why: str, code: int | None, now: float) -> None:
         pool = self.pools[worker.stage]
+        self._books.statistics.remember(worker.stage).failed_starts += 1
         if code == status.TEMP_FAIL:
             self._no_connection(pool, worker, now)
         else:
@@ -296,6 +303,7 @@ class Crew:
         quota = int(pool.spec.max_messages * (1 + JITTER * self._books.chance()))
         worker = Worker(self._last, pool.spec.name, since=now, quota=quota)
         self.workers[worker.number] = pool.workers[worker.number] = worker
+        self._books.statistics.remember(pool.spec.name).workers_started += 1
         self._books.out.append(commands.Start(worker=worker.number, stage=pool.spec.name))
 
     def _hangs(self, worker: Worker, max_runtime: float, now: float) -> None:

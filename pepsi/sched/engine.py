@@ -12,12 +12,13 @@ from typing import assert_never
 from pepsi.model import claim
 from pepsi.model.row import RowStatus
 from pepsi.model.stage import StageSpec
-from pepsi.sched import commands, events
+from pepsi.sched import commands, events, gauges
 from pepsi.sched.books import Books
 from pepsi.sched.claimer import Claimer
 from pepsi.sched.commands import Command, Level, Settlement
 from pepsi.sched.crew import Crew
 from pepsi.sched.events import Event, Wake
+from pepsi.sched.gauges import Gauges
 from pepsi.sched.held import Held
 from pepsi.sched.statistics import Statistics
 from pepsi.sched.timetable import FLIP_LIMIT, Timetable
@@ -54,7 +55,7 @@ class Engine:
         self._settings = settings
         self._epoch = epoch
         self._times = Timetable(settings.poll_interval, beat_at=now + settings.poll_interval)
-        self._stats = Statistics(settings.stats_interval, number=0, flushed_at=now)
+        self._stats = Statistics(settings.stats_interval, number=0, flushed_at=now, told_at=now)
         self._books = Books(self._stats, self._times, chance)
         self._crew = Crew(specs, self._books, idle_timeout=settings.worker_idle_timeout, trace=settings.trace)
         self._claimer = Claimer(epoch, self._crew.pools, self._books.ledger)
@@ -110,6 +111,11 @@ class Engine:
     def holdings(self) -> list[Held]:
         """Return every claim held."""
         return list(self._books.ledger)
+
+    def gauges(self, now: float) -> Gauges:
+        """Return what metrics are made of."""
+        lock_held, stopping = self._lock_lost is None, self._stop_by is not None
+        return gauges.read(self._crew, self._books, now, lock_held=lock_held, stopping=stopping)
 
     def _route(self, event: Event, now: float) -> None:
         match event:
@@ -307,6 +313,13 @@ class Engine:
         if flush is not None and now >= flush:
             deltas = self._stats.begin(now)
             self._books.out.append(commands.Flush(self._stats.number, deltas))
+            self._tell(now)
+
+    def _tell(self, now: float, *, last: bool = False) -> None:
+        news = self._stats.untold(now, last=last)
+        if news is not None:
+            text = "in the last {seconds:.0f} s: {counts}"
+            self._books.note(Level.INFO, text, seconds=news[0], counts=str(news[1]))
 
     def _flush_due(self) -> float | None:
         stopping = self._stop_by is not None
@@ -320,6 +333,7 @@ class Engine:
             return
         quiet = not self._crew.workers and not len(self._books.ledger) and not self._claimer.under_way
         if quiet and not self._claimer.unknown and not self._stats.dirty:
+            self._tell(now, last=True)
             self._exit(0)
         elif now >= self._stop_by:
             left = tuple(sorted(held.workqueue_id for held in self._books.ledger))

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 from pepsi.model.row import RowStatus
 from pepsi.model.status import Fused
-from pepsi.sched import commands
+from pepsi.sched import commands, events
 from pepsi.sched.statistics import StageCounts
 from tests.unit.sched.world import World, one_stage
 
@@ -147,6 +149,54 @@ def test_a_report_of_more_time_than_passed_makes_nothing_negative() -> None:
     world.answer(number, report=(Fused("b", 10**9),))
     world.run()
     assert counts(world)["a"].microseconds == 0
+
+
+@pytest.mark.parametrize(("code", "counted"), [(74, (2, 0)), (75, (0, 2))])
+def test_an_answer_that_the_database_is_away_is_counted_in_memory_alone(code: int, counted: tuple[int, int]) -> None:
+    world, number = at_work(2, stats_interval=1.0)
+    world.now += 0.5
+    world.answer(number, code, count=2, report=(Fused("b", 4_000),))
+    world.run()
+    memory = world.engine.gauges(world.now).stages[0].memory
+    assert (memory.io_errors, memory.temporary_failures) == counted
+    world.wait(10.0)
+    for flush in world.flushed:
+        assert flush.deltas.passes == 0
+        assert all((part.messages, part.microseconds) == (0, 0) for part in flush.deltas.stages.values())
+
+
+def test_workers_that_start_and_those_that_fail_to_are_counted_in_memory() -> None:
+    world, number = at_work()
+    world.die(number, signal=9)
+    world.run()
+    world.faults["start"] = ["undone"]
+    world.bring("a")
+    world.wait(2.0)
+    memory = world.engine.gauges(world.now).stages[0].memory
+    assert (memory.workers_started, memory.failed_starts) == (3, 1)
+
+
+def test_the_log_is_told_once_an_interval_what_was_done_and_at_the_end() -> None:
+    world, number = at_work(stats_interval=60.0, worker_idle_timeout=1000.0)
+    world.now += 0.5
+    world.answer(number)
+    world.run()
+    world.wait(10.0)
+    assert len(world.flushed) == 1
+    assert not world.notes
+    world.wait(60.0)
+    world.bring("a")
+    world.answer(number, 5)
+    world.run()
+    world.wait(10.0)
+    assert "2 passes, 1 messages failed; a: 2 messages, 1 failures in 0.5 s of work" in world.notes[-1]
+    world.bring("a")
+    world.answer(number)
+    world.run()
+    world.tell(events.StopRequested())
+    world.die(number, code=0)
+    world.run()
+    assert "1 passes, 0 messages failed; a: 1 messages in" in world.notes[-1]
 
 
 def test_failures_strikes_crashes_hangs_and_requeues_are_counted() -> None:

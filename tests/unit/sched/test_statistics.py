@@ -1,6 +1,6 @@
 """Counts are gathered, flushed when it is time, and never counted twice."""
 
-from pepsi.sched.statistics import Statistics
+from pepsi.sched.statistics import Deltas, StageCounts, Statistics
 
 
 def statistics(interval: float = 60.0) -> Statistics:
@@ -56,3 +56,29 @@ def test_a_flush_that_may_not_have_been_written_is_repeated_unchanged_under_its_
     assert stats.dirty
     assert list(stats.begin(250.0).stages) == ["b"]
     assert stats.number == 2
+
+
+def test_the_total_is_of_all_that_was_counted_flushed_or_not() -> None:
+    stats = statistics()
+    stats.at("a").messages += 2
+    stats.passes = 2
+    stats.begin(130.0)
+    stats.at("a").messages += 1
+    stats.at("b").strikes += 1
+    stats.failed += 1
+    total = stats.total
+    assert total.stages == {"a": StageCounts(messages=3), "b": StageCounts(strikes=1)}
+    assert (total.passes, total.failed) == (2, 1)
+
+
+def test_what_was_told_is_not_told_again() -> None:
+    stats = statistics()
+    stats.told_at = 100.0
+    stats.at("a").messages += 2
+    stats.begin(130.0)
+    assert stats.untold(130.0) is None
+    assert stats.untold(160.0) == (60.0, Deltas({"a": StageCounts(messages=2)}, 0, 0))
+    stats.end(written=True)
+    stats.at("b").messages += 1
+    stats.begin(170.0)
+    assert stats.untold(170.0, last=True) == (10.0, Deltas({"b": StageCounts(messages=1)}, 0, 0))
