@@ -16,6 +16,8 @@ T = TypeVar("T")
 
 NO_SUCH_KEY = "no such key"
 
+NOT_SHOWN = "(not shown)"
+
 SHOWN_LIMIT = 120
 """Bytes of a wrong value that a message repeats."""
 
@@ -76,12 +78,16 @@ class Problem:
         names = [] if self.section is None else [f"[{self.section}]"]
         names += [] if self.key is None else [self.key]
         if self.value is not None:
-            hidden = self.concealed or _SECRET_WORDS.search(f"{self.key} {self.value}")
-            shown = "(not shown)" if hidden else shortened(self.value)
+            shown = NOT_SHOWN if self.concealed else discreet(self.key or "", self.value)
             names += [shown] if self.key is None else ["=", *([shown] if shown else [])]
         subject = f"{' '.join(names)}: " if names else ""
         hint = f"; {self.hint}" if self.hint else ""
         return one_line(_visible(f"{where}: {subject}{self.expected}{hint}"))
+
+
+def discreet(key: str, value: str) -> str:
+    """Return how a message repeats the *value* of *key*: shortened, or not at all if it may be a secret."""
+    return NOT_SHOWN if _SECRET_WORDS.search(f"{key} {value}") else shortened(value)
 
 
 def shortened(value: str) -> str:

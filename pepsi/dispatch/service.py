@@ -13,7 +13,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from pepsi.db import claims, schema
-from pepsi.db.overlay import overlay
+from pepsi.db.overlay import Overlay, overlaid, overlay
 from pepsi.db.session import Parameters
 from pepsi.dispatch.clerk import Clerk
 from pepsi.dispatch.coordinator import Coordinator
@@ -32,9 +32,6 @@ from pepsi.sched.held import Held
 
 PROBE_MARGIN = 10.0
 """Seconds that the server may take beyond STATEMENT_TIMEOUT before a session is taken to be dead."""
-
-Overlay = list[tuple[str, str, str]]
-"""Rows of section, key and value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +108,7 @@ class DispatchService(Service):
         epoch = await self._leadership.take(standby=self._plan.standby)
         # Once more, and only now the stages: a standby may have waited for days.
         await _check_schema(locked)
-        specs = self._plan.specs([(row[0], row[1], row[2]) for row in await locked.run(overlay())])
+        specs = self._plan.specs(overlaid(await locked.run(overlay())))
         writes = await self._session("writes")
         listening = await self._session("listening")
         await Listener(listening, self._post).listen()

@@ -10,12 +10,14 @@ from pepsi.sched import commands, events
 from pepsi.sched.books import Books
 from pepsi.sched.commands import Level
 from pepsi.sched.held import Held, Place
+from pepsi.sched.overload import WINDOW, Overload
 from pepsi.sched.pool import Pool
 from pepsi.sched.verdict import settlement
 from pepsi.sched.worker import Blame, Life, Worker
 
 UNKILLABLE = 10.0
 """Seconds after SIGKILL at which a worker that is still there is worth an alarm."""
+SIGKILL = 9
 MOST_DONE = 500_000
 """Ids answered 0 that are remembered between two looks at the running rows: what a fast machine does meanwhile."""
 JITTER = 0.2
@@ -28,6 +30,7 @@ class Crew:
     def __init__(self, specs: Mapping[str, StageSpec], books: Books, *, idle_timeout: float, trace: bool) -> None:
         self.pools = {name: Pool(spec) for name, spec in specs.items()}
         self.workers: dict[int, Worker] = {}
+        self.overload = Overload()
         self.done: set[int] = set()
         """Ids that were answered 0. Whoever compares them with the database empties it."""
         self.suspects: set[int] = set()
@@ -65,7 +68,8 @@ class Crew:
             if worker.since >= pool.cooldown.began:
                 pool.cooldown.clear()  # an older worker says nothing of whether a new one can be started
             each = max(0.0, now - worker.head_since) / len(answers)
-            pool.measured(each, len(answers))
+            done = sum(answer.code not in (status.IO_ERROR, status.TEMP_FAIL) for answer in answers)
+            pool.measured(each, done)
             for answer in answers:
                 self._answer(worker, pool, answer, each, now)
             worker.answered += len(answers)
@@ -96,7 +100,6 @@ class Crew:
         write = settlement(held, answer, chance=self._books.chance)
         if write is None:
             self._books.statistics.passes += 1
-            pool.hold_off.clear()
             if len(self.done) < MOST_DONE:
                 self.done.add(held.workqueue_id)
             self._books.release(held)
@@ -142,7 +145,7 @@ class Crew:
             return
         self._forget(worker)
         why = worker.why or f"the worker ended with {event.how}"
-        if worker.life is Life.STOPPING and worker.line and event.signal is not None:
+        if worker.life is Life.STOPPING and worker.line and event.signal == SIGKILL:
             text = "worker {worker} of {stage} had to be killed; its work on message {workqueue_id} may be done already"
             self._note(Level.WARN, text, worker, workqueue_id=worker.line[0].workqueue_id)
         match _blame(worker, event.code):
@@ -225,6 +228,32 @@ class Crew:
                 "{pause:g} s. Raise max_connections, or lower PARALLELISM"
             )
             self._note(Level.WARN, text, worker, pause=pool.hold_off.trouble(now))
+        running = {name: len(other.workers) for name, other in self.pools.items() if other.workers}
+        lowered = self.overload.report(running, now)
+        if lowered is not None:
+            self._set_limits()
+            if lowered.limit < self.pools[lowered.stage].spec.parallelism:
+                text = (
+                    "the database has no connection left: stage {stage}, which runs most workers ({workers}), may have "
+                    "at most {limit} for {window:g} s"
+                )
+                facts = {"workers": lowered.workers, "limit": lowered.limit, "window": WINDOW}
+                self._books.note(Level.WARN, text, stage=lowered.stage, **facts)
+
+    def _set_limits(self) -> None:
+        for name, pool in self.pools.items():
+            pool.limit = self.overload.limit(name, pool.spec.parallelism)
+
+    def ease(self, now: float) -> bool:
+        """Let stages have more workers again whose limit was lowered long ago. Return whether some may."""
+        if now < self.overload.next_time():
+            return False
+        eased = self.overload.ease({name: pool.spec.parallelism for name, pool in self.pools.items()}, now)
+        for stage, limit in eased.items():
+            self._books.note(Level.INFO, "stage {stage} may have {limit} workers again", stage=stage, limit=limit)
+        if eased:
+            self._set_limits()
+        return bool(eased)
 
     # Who works
 
@@ -285,7 +314,7 @@ class Crew:
 
     def next_time(self, now: float) -> float:
         """Return when ``watch`` or ``place`` has something to do, infinity if never."""
-        times = [float("inf")]
+        times = [self.overload.next_time()]
         for pool in self.pools.values():
             times += [pause.until for pause in (pool.cooldown, pool.hold_off) if pause.active(now)]
             for worker in pool.workers.values():

@@ -271,7 +271,8 @@ class Engine:
                 self._exit(1)
             return
         self._crew.watch(now)
-        if self._crew.pauses_over(now):
+        # Both are asked, whatever the first one says.
+        if self._crew.pauses_over(now) | self._crew.ease(now):
             self._claimer.wake()
         if self._times.beat(now):
             self._wake(Wake.HEARTBEAT, now)
@@ -282,10 +283,12 @@ class Engine:
         freed, self._books.freed = self._books.freed, []
         for held in freed:
             self._queue(held, now)
+        if self._lock_lost is None and self._stop_by is None:
+            self._crew.place(now)
+        # Without the lock, too: the engine would otherwise be woken for nothing, over and over, until it is back.
+        self._crew.dismiss(now)
         if self._lock_lost is None:
             if self._stop_by is None:
-                self._crew.place(now)
-                self._crew.dismiss(now)
                 claimed = self._claimer.begin(now)
                 if claimed is not None:
                     self._books.out.append(claimed)

@@ -70,7 +70,7 @@ def _stage(pool: Pool, books: Books, counts: StageCounts, now: float) -> StageGa
         in_flight=books.ledger.in_flight(name),
         waiting=len(pool.waiting) + len(pool.lonely),
         workers={life.value: sum(worker.life is life for worker in workers) for life in Life},
-        parallelism=pool.spec.parallelism,
+        parallelism=pool.limit,
         hold_off=max(0.0, pool.hold_off.until - now),
         cooldown=max(0.0, pool.cooldown.until - now),
         head_lag=max((_lag(worker, now) for worker in workers), default=0.0),

@@ -28,18 +28,25 @@ class Pool:
     average: float = FIRST_GUESS
     backlog: bool = False
     """Whether the last claim brought all it asked for, so that more is likely to wait."""
+    limit: int = 0
+    """How many workers it may have at most: PARALLELISM, or less while the database has no connection left."""
     cooldown: Cooldown = field(default_factory=lambda: Cooldown(first=1.0, longest=60.0))
     """No worker is started: the last ones could not be, or died before they were ready."""
-    hold_off: Cooldown = field(default_factory=lambda: Cooldown(first=0.5, longest=30.0))
-    """Nothing is claimed: the workers find no database connection."""
+    hold_off: Cooldown = field(default_factory=lambda: Cooldown(first=0.5, longest=30.0, quiet=60.0))
+    """Nothing is claimed: the workers find no database connection. A success does not end it: of many messages one may
+    keep saying so while the others go through, and would be tried again without a pause."""
+
+    def __post_init__(self) -> None:
+        self.limit = self.spec.parallelism
 
     def room(self, in_flight: int, now: float) -> int:
         """Return how many ids may be claimed for the stage, with *in_flight* held already."""
         if self.hold_off.active(now):
             return 0
-        capacity = self.spec.capacity
+        capacity = self.limit * self.spec.queue_limit
         if self.cooldown.active(now):
-            capacity = self.spec.queue_limit * sum(w.life is Life.READY for w in self.workers.values())
+            ready = self.spec.queue_limit * sum(w.life is Life.READY for w in self.workers.values())
+            capacity = min(capacity, ready)
         return max(0, capacity - in_flight)
 
     def hungry(self, room: int) -> bool:
@@ -63,7 +70,13 @@ class Pool:
             return False
         if self.cooldown.length and any(worker.life is Life.STARTING for worker in self.workers.values()):
             return False  # the last one failed: whether this one gets ready is waited for
-        return len(self.workers) < self.spec.parallelism
+        return len(self.workers) < self.limit
+
+    @property
+    def fed(self) -> list[Worker]:
+        """The workers that are given ids: as many as there may be, the oldest first, so that a surplus goes cold."""
+        takers = [worker for worker in self.workers.values() if worker.life.takes_ids and worker.quota > 0]
+        return takers[: self.limit]
 
     @property
     def has_waiting(self) -> bool:
@@ -86,14 +99,14 @@ class Pool:
         After a None the caller adds the new worker to ``workers`` and goes on.
         """
         while self.lonely:
-            choice = choose_alone(self.workers.values(), waiting=len(self.lonely), may_start=self.may_start(now))
+            choice = choose_alone(self.fed, waiting=len(self.lonely), may_start=self.may_start(now))
             if choice is Elsewhere.WAIT:
                 break
             yield self._placed(self.lonely, choice)
-        free = kept_free(self.workers.values()) if self.lonely else None
+        free = kept_free(self.fed) if self.lonely else None
         while self.waiting:
             choice = choose(
-                [worker for worker in self.workers.values() if worker is not free],
+                [worker for worker in self.fed if worker is not free],
                 waiting=len(self.waiting),
                 queue_limit=self.spec.queue_limit,
                 average=self.average,

@@ -66,7 +66,7 @@ def test_75_gives_the_message_back_and_its_stage_is_left_alone_for_a_moment() ->
     assert world.children[number].line == [1]
 
 
-def test_the_hold_off_doubles_up_to_half_a_minute_and_a_success_ends_it() -> None:
+def test_the_hold_off_doubles_up_to_half_a_minute_and_a_success_does_not_shorten_it() -> None:
     world, number = at_work(worker_idle_timeout=100.0)
     pauses = []
     for _ in range(8):
@@ -81,7 +81,39 @@ def test_the_hold_off_doubles_up_to_half_a_minute_and_a_success_ends_it() -> Non
     world.bring("a")
     world.answer(number, 75)
     world.run()
+    assert "for 30 s" in world.notes[-1]
+
+
+def test_the_hold_off_is_short_again_after_a_quiet_minute() -> None:
+    world, number = at_work(worker_idle_timeout=1000.0)
+    for pause in (0.5, 1.0, 2.0):
+        world.answer(number, 75)
+        world.run()
+        assert f"for {pause:g} s" in world.notes[-1]
+        world.wait(pause)
+    world.answer(number)
+    world.run()
+    world.wait(60.0)
+    world.bring("a")
+    world.answer(number, 75)
+    world.run()
     assert "for 0.5 s" in world.notes[-1]
+
+
+def test_a_message_that_keeps_answering_75_does_not_spin_while_others_of_its_stage_go_through() -> None:
+    world, number = at_work(worker_idle_timeout=1000.0)
+    (poison,) = world.children[number].line
+    tries = 0
+    until = world.now + 600.0
+    while world.now < until:
+        refused = world.children[number].line[:1] == [poison]
+        tries += refused
+        world.answer(number, 75 if refused else 0)
+        world.inject("a")
+        world.run()
+        world.wait(0.5)
+    assert tries < 30
+    assert len(world.done) > 15
 
 
 def test_any_other_answer_fails_the_message_and_keeps_the_worker() -> None:
@@ -219,3 +251,13 @@ def test_failures_strikes_crashes_hangs_and_requeues_are_counted() -> None:
     assert total.stages["a"].timeouts == 1
     assert total.stages["a"].requeues == 1
     assert (total.passes, total.failed) == (1, 1)
+
+
+def test_74_and_75_are_neither_counted_as_messages_nor_measured() -> None:
+    world, number = at_work(count=4)
+    world.now += 1.0
+    world.answer(number, 74, count=2)
+    world.answer(number, 75, count=2)
+    world.run()
+    world.wait(60.0)
+    assert not world.flushed

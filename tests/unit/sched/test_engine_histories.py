@@ -99,7 +99,7 @@ def test_in_the_end_every_row_has_moved_and_every_slot_is_free(moves: list[Move]
     assert all(row.status in (RowStatus.FAILED, RowStatus.TIMEOUT) for row in world.rows.values())
     assert all(times == 1 for times in world.done.values())
     assert world.guilty <= world.struck
-    world.wait(100)
+    world.wait(600)
     world.wake()
     assert world.room_asked_for[-1] == {name: spec.capacity for name, spec in world.specs.items()}
     world.run()

@@ -122,3 +122,14 @@ def test_a_replaced_dispatcher_without_workers_exits_at_once() -> None:
     assert world.exit == commands.Exit(1)
     assert world.engine.next_wake == float("inf")
     assert world.tell(events.LockHeld()) == []
+
+
+def test_an_idle_worker_is_let_go_though_the_lock_is_lost_and_the_engine_sleeps_meanwhile() -> None:
+    world = World(one_stage(), worker_idle_timeout=5.0)
+    world.start()
+    number = world.employ("a")
+    world.answer(number)
+    world.run()
+    world.tell(events.LockLost())
+    world.wait(30.0)
+    assert world.wanted(commands.Retire) == [commands.Retire(number)]
