@@ -276,6 +276,9 @@ class RecordingClerk:
     async def ask_running(self, look: int) -> None:
         await self._call(("ask_running", look))
 
+    async def sweep(self, limit: int) -> None:
+        await self._call(("sweep", limit))
+
     async def flush(self, command: commands.Flush) -> None:
         await self._call(command)
 

@@ -1,4 +1,4 @@
-"""The statement that adds the dispatcher's counts to the database's."""
+"""What the dispatcher does for the database beside mail: adds its counts, and sweeps up what was left behind."""
 
 import json
 from dataclasses import asdict
@@ -18,3 +18,8 @@ def flush(epoch: int, number: int, deltas: Deltas) -> Statement:
         failed=deltas.failed,
         stages=json.dumps(stages),
     )
+
+
+def sweep(limit: int) -> Statement:
+    """Delete bodies that no row refers to, *limit* at most; returns one row, with how many."""
+    return named("sweep_bodies", limit=limit)

@@ -94,6 +94,18 @@ class Clerk:
         else:
             self._report(events.Flushed())
 
+    async def sweep(self, limit: int) -> None:
+        """Swept."""
+        try:
+            ((count,),) = await self._writes.run(statistics.sweep(limit))
+        except DatabaseError as error:
+            self._complain("sweeping up bodies", error)
+            self._report(events.Swept(more=True))
+        else:
+            if count:
+                self.log.info("swept up {count} bodies that no message refers to", count=count)
+            self._report(events.Swept(more=count >= limit))
+
     def _complain(self, what: str, error: DatabaseError) -> None:
         if isinstance(error, Refused):
             self.log.error("{what} was refused: {why}", what=what, why=str(error))

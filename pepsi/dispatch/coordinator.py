@@ -93,6 +93,8 @@ class Coordinator:
                 self._do(self._clerk.ask_running(look))
             case commands.Flush():
                 self._do(self._clerk.flush(command))
+            case commands.Sweep(limit):
+                self._do(self._clerk.sweep(limit))
             case commands.Note(level, text, facts):
                 self.log.emit(LogLevel.levelWithName(level.value), text, **facts)
             case commands.Exit(status):

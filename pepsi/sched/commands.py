@@ -140,6 +140,13 @@ class Flush:
     deltas: Deltas
 
 
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Delete bodies that no row refers to, *limit* at most: Swept."""
+
+    limit: int
+
+
 class Level(enum.StrEnum):
     """How loud a note is."""
 
@@ -167,5 +174,5 @@ class Exit:
 
 
 Command = (
-    Claim | Start | Hand | Retire | Stop | Kill | Settle | AskDue | FlipDue | AskRunning | Flush | Note | Exit
+    Claim | Start | Hand | Retire | Stop | Kill | Settle | AskDue | FlipDue | AskRunning | Flush | Sweep | Note | Exit
 )  # fmt: skip

@@ -21,6 +21,7 @@ from pepsi.sched.events import Event, Wake
 from pepsi.sched.gauges import Gauges
 from pepsi.sched.held import Held
 from pepsi.sched.statistics import Statistics
+from pepsi.sched.sweeping import SWEEP_LIMIT, Sweeping
 from pepsi.sched.timetable import FLIP_LIMIT, Timetable
 
 DOUBT = 60.0
@@ -56,6 +57,7 @@ class Engine:
         self._epoch = epoch
         self._times = Timetable(settings.poll_interval, beat_at=now + settings.poll_interval)
         self._stats = Statistics(settings.stats_interval, number=0, flushed_at=now, told_at=now)
+        self._sweeping = Sweeping(settings.stats_interval, swept_at=now)
         self._books = Books(self._stats, self._times, chance)
         self._crew = Crew(specs, self._books, idle_timeout=settings.worker_idle_timeout, trace=settings.trace)
         self._claimer = Claimer(epoch, self._crew.pools, self._books.ledger)
@@ -161,6 +163,8 @@ class Engine:
                 self._stats.end(written=True)
             case events.FlushFailed():
                 self._stats.end(written=False)
+            case events.Swept(more):
+                self._sweeping.end(more=more)
             case events.LockLost():
                 self._lock_lost = now if self._lock_lost is None else self._lock_lost
                 self._forget_looks()
@@ -279,6 +283,7 @@ class Engine:
             if self._lock_lost is None:
                 self._look += 1
                 self._books.out.append(commands.AskRunning(self._look))
+                self._sweep(now)
         self._look_for_strays(now)
         freed, self._books.freed = self._books.freed, []
         for held in freed:
@@ -316,7 +321,14 @@ class Engine:
         if flush is not None and now >= flush:
             deltas = self._stats.begin(now)
             self._books.out.append(commands.Flush(self._stats.number, deltas))
+            self._sweeping.ended = self._sweeping.ended or deltas.passes > 0
+            self._sweep(now)
             self._tell(now)
+
+    def _sweep(self, now: float) -> None:
+        if self._stop_by is None and self._sweeping.due(now):
+            self._sweeping.begin(now)
+            self._books.out.append(commands.Sweep(SWEEP_LIMIT))
 
     def _tell(self, now: float, *, last: bool = False) -> None:
         news = self._stats.untold(now, last=last)

@@ -186,6 +186,13 @@ class FlushFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Swept:
+    """The sweep under way is over. *more*: it did not get to the end."""
+
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
 class LockLost:
     """The session that holds the dispatcher's lock is gone, or does not answer."""
 
@@ -214,6 +221,6 @@ class Tick:
 
 Event = (
     Woken | Claimed | ClaimFailed | WorkerReady | Answered | Garbled | WorkerGone | WorkerNotStarted | Settled
-    | SettleFailed | DueIn | DueFailed | Flipped | RunningRows | FormerReturned | Flushed | FlushFailed | LockLost
-    | LockHeld | Fenced | StopRequested | Tick
+    | SettleFailed | DueIn | DueFailed | Flipped | RunningRows | FormerReturned | Flushed | FlushFailed | Swept
+    | LockLost | LockHeld | Fenced | StopRequested | Tick
 )  # fmt: skip

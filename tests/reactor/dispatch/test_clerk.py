@@ -95,6 +95,15 @@ def test_what_comes_back_is_told() -> None:
     )
 
 
+@pytest.mark.parametrize(("count", "more"), [(0, False), (9, False), (10, True)])
+def test_a_sweep_that_deleted_all_it_might_is_not_over(count: int, more: bool) -> None:
+    office = Office([(count,)])
+    with capturedLogs() as logged:
+        assert office.do(office.clerk.sweep(10)) == events.Swept(more=more)
+    assert len(logged) == (count > 0)
+    assert office.writes.ran[0].params == {"limit": 10}
+
+
 def test_rows_that_somebody_else_has_locked_are_told() -> None:
     office = Office([(1,)])
     assert office.do(office.clerk.settle(SETTLE)) == events.Settled(locked=(1,))
@@ -109,6 +118,7 @@ def test_without_a_database_each_says_so_without_a_word_in_the_log() -> None:
             (office.clerk.ask_due(), events.DueFailed()),
             (office.clerk.flip_due(10), events.DueFailed()),
             (office.clerk.flush(FLUSH), events.FlushFailed()),
+            (office.clerk.sweep(10), events.Swept(more=True)),
         ):
             office.heard.clear()
             assert office.do(work) == event

@@ -41,8 +41,7 @@ class World:
         self.engine = Engine(Settings(**settings), self.specs, epoch=EPOCH, now=self.now, chance=lambda: 0.5)
         self.table = Table()
         self.children: dict[int, Child] = {}
-        self.graves: dict[int, Child] = {}
-        """Children that have died, and the engine does not know it yet."""
+        self.graves: dict[int, Child] = {}  # children that have died, and the engine does not know it yet
         self.reports: list[Event] = []
         self.log: list[Command] = []
         self.exit: commands.Exit | None = None
@@ -53,13 +52,11 @@ class World:
         self.faults: dict[str, list[str]] = {}
         """What becomes of the next statements of a kind: done, but nobody hears of it; undone; refused (a settle)."""
         self.suspects: set[int] = set()  # ids that gave a reason to be struck
-        self.lonely: set[int] = set()
-        """Ids of which one made a worker crash, and nobody knows which."""
-        self.guilty: set[Key] = set()
-        """Claims that must be struck: their worker crashed with them at its head."""
+        self.lonely: set[int] = set()  # ids of which one made a worker crash, and nobody knows which
+        self.guilty: set[Key] = set()  # claims that must be struck: their worker crashed with them at its head
         self.struck: set[Key] = set()
+        # Claims whose row may run although nobody holds them: the engine cannot know, or was lied to.
         self.excused: set[Key] = set()
-        """Claims whose row may run although nobody holds them: the engine cannot know, or was lied to."""
         self._unknown: set[int] = set()
 
     # the engine
@@ -144,6 +141,8 @@ class World:
                     self.reports.append(events.RunningRows(look=look, rows=self.running()))
             case commands.Flush():
                 self.reports.append(events.Flushed() if self.fault("flush") == "ok" else events.FlushFailed())
+            case commands.Sweep():
+                self.reports.append(events.Swept(more=self.fault("sweep") != "ok"))
             case commands.Note(text=text, facts=facts):
                 text.format(**facts)
             case commands.Exit():
