@@ -36,7 +36,7 @@ STRIKES = "strikes"
 TEMPORARY_FAILURES = "temporary_failures"
 """Host faults at the present stage; cleared by an advance."""
 INTERRUPTED = "interrupted"
-"""How often a dispatcher died while the row was running."""
+"""How often a dispatcher died while the row was running at the present stage; cleared by an advance."""
 LOCAL_ORIGIN = "local_origin"
 """True for submissions and for what Pepsi made itself."""
 NOTICE_BUILT_AT = "notice_built_at"
@@ -46,5 +46,5 @@ SMTP = "smtp"
 DELIVERIES = "deliveries"
 """The last answer for each recipient that is not yet done with, or failed for good."""
 
-CLEARED_BY_ADVANCE = (STRIKES, TEMPORARY_FAILURES)
+CLEARED_BY_ADVANCE = (STRIKES, TEMPORARY_FAILURES, INTERRUPTED)
 """What a message leaves behind when it moves on to its next stage."""

@@ -18,6 +18,8 @@ from pepsi.sched.worker import Blame, Life, Worker
 UNKILLABLE = 10.0
 """Seconds after SIGKILL at which a worker that is still there is worth an alarm."""
 SIGKILL = 9
+MOST_INTERRUPTED = 5
+"""How often a message may be interrupted at a stage before it is under suspicion."""
 MOST_DONE = 500_000
 """Ids answered 0 that are remembered between two looks at the running rows: what a fast machine does meanwhile."""
 JITTER = 0.2
@@ -259,7 +261,8 @@ class Crew:
 
     def queue(self, held: Held) -> None:
         """Let a claimed id wait for a slot."""
-        held.alone = held.strikes > 0 or held.workqueue_id in self.suspects
+        # Whatever kills the dispatcher again and again may be the message: alone it takes no others with it.
+        held.alone = held.strikes > 0 or held.interrupted > MOST_INTERRUPTED or held.workqueue_id in self.suspects
         self.pools[held.stage].queue(held)
 
     def place(self, now: float) -> None:

@@ -196,7 +196,7 @@ class Engine:
         got: dict[str, int] = {}
         for row in event.rows:
             got[row.stage] = got.get(row.stage, 0) + 1
-            held = Held(row.workqueue_id, event.token, row.stage, row.strikes)
+            held = Held(row.workqueue_id, event.token, row.stage, row.strikes, interrupted=row.interrupted)
             if self._books.ledger.take(held):
                 self._queue(held, now)
         if self._claimer.came_back(got) or self._ask_due:

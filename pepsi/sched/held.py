@@ -33,6 +33,8 @@ class Held:
     strikes: int
     alone: bool = False
     stray: bool = False
+    interrupted: int = 0
+    """How often a dispatcher died at this stage while the row was running."""
     place: Place = Place.WAITING
     parked: "Held | None" = None
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence, Set
 
 from pepsi.model.stage import StageSpec
 from pepsi.sched.commands import Want
+from pepsi.sched.crew import MOST_INTERRUPTED
 from pepsi.sched.events import Claimed, Event
 from pepsi.sched.held import Held
 from tests.unit.sched.child import Child
@@ -24,7 +25,7 @@ def each_is_alone_that_must_be(child: Child, rows: Mapping[int, Row], lonely: Se
     """A message with strikes, or under suspicion, shares a worker's pipe with no other."""
     # A claim that somebody has taken away is handed over all the same; its worker finds no row.
     running = [number for number in child.pipe if number in rows and rows[number].claim is not None]
-    struck = [number for number in running if rows[number].strikes]
+    struck = [number for number in running if rows[number].strikes or rows[number].interrupted > MOST_INTERRUPTED]
     if struck or lonely & set(child.pipe):
         assert len(child.pipe) == 1, f"{child.pipe} go together"
 

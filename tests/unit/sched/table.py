@@ -97,6 +97,7 @@ class Table:
             del self.rows[workqueue_id]
         else:
             row.stage, row.status, row.claim, row.strikes = stage, RowStatus.PENDING, None, 0
+            row.interrupted = 0
 
     def repair(self, workqueue_id: int) -> None:
         """What an operator does who takes a running row for stuck."""
