@@ -1,5 +1,5 @@
 # Needs make, git and Python 3.11 or later. All else goes into .venv, and what the tests borrow into .peers.
-# PYTHON=/path/to/python3 chooses the interpreter; ARGS=... is passed on by demo, test and bench.
+# PYTHON=/path/to/python3 chooses the interpreter; ARGS=... is passed on by demo, test, bench and chaos.
 
 VENV   := .venv
 PYTHON_IN_VENV := $(VENV)/bin/python
@@ -53,6 +53,10 @@ lint: $(STAMP)  ## check style, types and import contracts
 .PHONY: bench
 bench: $(STAMP)  ## measure (ARGS names the benchmarks; all by default)
 	@$(PYTHON_IN_VENV) -m benchmarks $(or $(ARGS),all)
+
+.PHONY: chaos
+chaos: $(STAMP)  ## put mail through while things are killed, cut and suspended (ARGS="--seed 7 --seconds 3600")
+	@$(PYTHON_IN_VENV) -bb -m tests.chaos $(ARGS)
 
 .PHONY: clean
 clean:  ## remove all that make made

@@ -16,7 +16,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from psycopg2.extensions import make_dsn, parse_dsn
 
@@ -223,16 +223,19 @@ class Proxy:
 
     async def _connected(self) -> socket.socket:
         if self._host.startswith("/"):
-            made = socket.socket(socket.AF_UNIX)
-            made.setblocking(False)
-            await self._loop.sock_connect(made, f"{self._host}/.s.PGSQL.{self._port}")
-            return made
+            return await self._connect(socket.socket(socket.AF_UNIX), f"{self._host}/.s.PGSQL.{self._port}")
         ((family, kind, protocol, _, address), *_) = await self._loop.getaddrinfo(
             self._host, self._port, type=socket.SOCK_STREAM
         )
-        made = socket.socket(family, kind, protocol)
+        return await self._connect(socket.socket(family, kind, protocol), address)
+
+    async def _connect(self, made: socket.socket, address: Any) -> socket.socket:
         made.setblocking(False)
-        await self._loop.sock_connect(made, address)
+        try:
+            await self._loop.sock_connect(made, address)
+        except BaseException:
+            made.close()
+            raise
         return made
 
 

@@ -82,6 +82,20 @@ class Link(txpostgres.Connection):  # type: ignore[misc]
         except psycopg2.Error as error:
             self._end(str(error))
 
+    def doRead(self) -> None:
+        """Go on with what is under way, and watch the connection again.
+
+        A connect that failed in the middle leaves one that counts as open, but has no descriptor to be watched any
+        more: the base class would hand that to the reactor.
+        """
+        self.reactor.removeReader(self)
+        if self._connection.closed:
+            return
+        self.continuePolling()
+        self.checkForNotifies()
+        if self.fileno() >= 0:
+            self.reactor.addReader(self)
+
     def connectionLost(self, reason: Failure) -> None:
         """The reactor saw the socket go."""
         super().connectionLost(reason)
