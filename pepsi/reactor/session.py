@@ -71,6 +71,11 @@ class Session:
         self._heard_callbacks: list[Callable[[str], None]] = []
 
     @property
+    def name(self) -> str:
+        """What the session is called in the log."""
+        return self._name
+
+    @property
     def up(self) -> bool:
         """Whether there is a connection that is not known to be lost."""
         return self._link is not None

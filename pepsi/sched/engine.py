@@ -189,6 +189,7 @@ class Engine:
                 assert_never(event)
 
     def _wake(self, reason: Wake, now: float) -> None:
+        self._stats.wakes[reason] = self._stats.wakes.get(reason, 0) + 1
         self._claimer.wake()
         self._ask_due = self._ask_due or reason in (Wake.HEARTBEAT, Wake.CONNECTED)
 
