@@ -18,14 +18,14 @@ from pepsi.db.session import Parameters
 from pepsi.dispatch.clerk import Clerk
 from pepsi.dispatch.coordinator import Coordinator
 from pepsi.dispatch.fleet import Fleet
-from pepsi.dispatch.leadership import Leadership
+from pepsi.dispatch.leadership import Leadership, refuse_shared
 from pepsi.dispatch.listener import Listener
 from pepsi.dispatch.program import Launch, launch
 from pepsi.dispatch.pulse import Pulse
 from pepsi.dispatch.recovery import Recovery
 from pepsi.errors import EX_ERROR, DatabaseError, PepsiError, SchemaError
 from pepsi.model.stage import StageSpec
-from pepsi.reactor.probe import Probe
+from pepsi.reactor.probe import INTERVAL, Probe
 from pepsi.reactor.session import Session
 from pepsi.reactor.systemd import Manager
 from pepsi.sched.engine import Engine, Settings
@@ -35,7 +35,10 @@ from pepsi.sched.meters import Meters
 from pepsi.sched.reading import Reading
 
 PROBE_MARGIN = 10.0
-"""Seconds that the server may take beyond STATEMENT_TIMEOUT before a session is taken to be dead."""
+"""Seconds that the server may take beyond its longest statement before a session is taken to be dead."""
+LONGEST_CLAIM = 60.0
+"""Seconds that a statement of the session with the lock may run, however long others may: by this, the interval of the
+probe and its margin a lock that was silently lost is missed at the latest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,9 @@ class Plan:
     standby: bool
     config_file: Path | None
     environ: Mapping[str, str]
+    probe_interval: float = INTERVAL
+    """Seconds between two looks whether a session is still alive."""
+    probe_margin: float = PROBE_MARGIN
 
 
 class DispatchService(Service):
@@ -131,6 +137,7 @@ class DispatchService(Service):
         await _check_schema(locked)
         specs = self._plan.specs(overlaid(await locked.run(overlay())))
         writes = await self._session("writes")
+        await refuse_shared(locked, writes)
         listening = await self._session("listening")
         await Listener(listening, self._post).listen()
         engine = self._engine = Engine(self._plan.settings, specs, epoch, self._clock(), self._chance)
@@ -156,13 +163,14 @@ class DispatchService(Service):
         self.started.callback(None)
 
     async def _session(self, name: str) -> Session:
+        longest = self._plan.statement_timeout if name == "writes" else min(self._plan.statement_timeout, LONGEST_CLAIM)
         session = Session(
             self._reactor,
             Parameters(
                 dsn=self._plan.dsn,
                 application_name=f"pepsi-dispatch: {name}",
                 connect_timeout=self._plan.connect_timeout,
-                statement_timeout=self._plan.statement_timeout,
+                statement_timeout=longest,
                 synchronous_commit=name == "writes",
             ),
             name,
@@ -171,7 +179,8 @@ class DispatchService(Service):
         self._sessions.append(session)
         await session.open()
         # Longer than any statement that a question could have to wait for.
-        probe = Probe(self._reactor, session, patience=self._plan.statement_timeout + PROBE_MARGIN)
+        patience = longest + self._plan.probe_margin
+        probe = Probe(self._reactor, session, patience=patience, interval=self._plan.probe_interval)
         self._probes.append(probe)
         probe.start()
         return session

@@ -138,11 +138,12 @@ class Session:
         return await shielded(defer.ensureDeferred(self._run(statement)))
 
     async def _run(self, statement: Statement) -> Rows:
+        link = self._link
         for attempt in range(RETRIES + 1):
             await self._turn.acquire()
-            link = self._link
             try:
-                if link is None:
+                # Nor on the connection that has taken its place meanwhile: a claim must not run where no lock is held.
+                if link is None or link is not self._link:
                     raise Unavailable(f"the {self._name} session has no database")
                 return await link.execute(statement)
             except psycopg2.Error as error:
