@@ -20,7 +20,8 @@ from pepsi.sched.meters import Meters
 class Coordinator:
     """Feeds the engine and carries out what it returns. *on_exit* is called once, with the exit status.
 
-    *meters* take what is measured here; *on_turn* is called at the end of each turn that went well.
+    *watch* looks at the queue's table once. *meters* take what is measured here; *on_turn* is called at the end of each
+    turn that went well.
 
     Events are gathered until the reactor has read every pipe that it was going to read, and are then handled together:
     one claim answers all of them.
@@ -38,6 +39,7 @@ class Coordinator:
         on_exit: Callable[[int], None],
         *,
         meters: Meters | None = None,
+        watch: Callable[[], Coroutine[defer.Deferred[Any], Any, None]],
         on_turn: Callable[[], None] = lambda: None,
     ) -> None:
         self._reactor = reactor
@@ -47,6 +49,7 @@ class Coordinator:
         self._fleet = fleet
         self._on_exit = on_exit
         self._meters = Meters() if meters is None else meters
+        self._watch = watch
         self._on_turn = on_turn
         self._claim_began = 0.0
         self._inbox: list[Event] = []
@@ -115,6 +118,8 @@ class Coordinator:
                 self._do(self._clerk.flush(command))
             case commands.Sweep(limit):
                 self._do(self._clerk.sweep(limit))
+            case commands.Inspect():
+                self._do(self._watch())
             case commands.Note(level, text, facts):
                 self.log.emit(LogLevel.levelWithName(level.value), text, **facts)
             case commands.Exit(status):

@@ -23,6 +23,7 @@ from pepsi.dispatch.listener import Listener
 from pepsi.dispatch.program import Launch, launch
 from pepsi.dispatch.pulse import Pulse
 from pepsi.dispatch.recovery import Recovery
+from pepsi.dispatch.watch import Watch
 from pepsi.errors import EX_ERROR, DatabaseError, PepsiError, SchemaError
 from pepsi.model.stage import StageSpec
 from pepsi.reactor.probe import INTERVAL, Probe
@@ -99,6 +100,7 @@ class DispatchService(Service):
         self._coordinator: Coordinator | None = None
         self._meters = Meters()
         self._pulse: Pulse | None = None
+        self._watch: Watch | None = None
         self._starting: defer.Deferred[None] | None = None
         self._recovering: defer.Deferred[None] | None = None
         self._ended: defer.Deferred[None] = defer.Deferred()
@@ -125,6 +127,7 @@ class DispatchService(Service):
             sessions={session.name: session.up for session in self._sessions},
             gauges=None if self._engine is None else self._engine.gauges(self._clock()),
             meters=self._meters,
+            sight=None if self._watch is None else self._watch.seen,
         )
 
     async def _start(self) -> None:
@@ -141,6 +144,7 @@ class DispatchService(Service):
         listening = await self._session("listening")
         await Listener(listening, self._post).listen()
         engine = self._engine = Engine(self._plan.settings, specs, epoch, self._clock(), self._chance)
+        watch = self._watch = Watch(writes, self._clock)
         pulse = Pulse(self._reactor, self._manager, lambda: self._post(Tick()), lambda: engine.gauges(self._clock()))
         self._coordinator = Coordinator(
             self._reactor,
@@ -150,6 +154,7 @@ class DispatchService(Service):
             Fleet(self._spawner, self._reactor, lambda stage: self._launch(specs[stage], epoch), self._post),
             self._exited,
             meters=self._meters,
+            watch=watch.look,
             on_turn=pulse.turned,
         )
         self._pulse = pulse

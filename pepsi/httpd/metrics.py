@@ -59,6 +59,17 @@ def _engine(name: str, kind: Kind, text: str, attribute: str) -> Metric:
     return _whole(name, kind, text, lambda read: None if read.gauges is None else getattr(read.gauges, attribute))
 
 
+def _holder(name: str, text: str, attribute: str) -> Metric:
+    """Declare what the last look has shown of the holder of the oldest snapshot."""
+
+    def value(reading: Reading) -> float | None:
+        if reading.sight is None:
+            return None
+        return 0.0 if reading.sight.holder is None else float(getattr(reading.sight.holder, attribute))
+
+    return _whole(name, Kind.GAUGE, text, value)
+
+
 def _stage(name: str, kind: Kind, text: str, value: Callable[[StageGauges], float]) -> Metric:
     """Declare a metric with one value for each stage."""
 
@@ -104,6 +115,18 @@ METRICS: tuple[Metric | Distribution, ...] = (
         lambda reading: _each(reading.sessions),
     ),
     _engine("pepsi_owed_writes", _G, "Writes that the database has not taken yet.", "owed"),
+    _holder(
+        "pepsi_oldest_snapshot_seconds", "How long somebody has held the oldest snapshot; 0 if nobody does.", "seconds"
+    ),
+    _holder(
+        "pepsi_oldest_snapshot_transactions", "How many transactions ago the oldest snapshot began.", "transactions"
+    ),
+    _whole(
+        "pepsi_dead_rows",
+        _G,
+        "Rows of the queue to be cleared away.",
+        lambda read: None if read.sight is None else read.sight.dead,
+    ),
     Metric("pepsi_wakes", _C, "Reasons to look for mail.", ("reason",), _wakes),
     Distribution(
         "pepsi_claim_seconds",

@@ -4,17 +4,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pepsi.sched.gauges import Gauges
+from pepsi.sched.lookout import Sight
 from pepsi.sched.meters import Meters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """*sessions* says of each database session whether it is up. *gauges* are None before mail moves."""
+    """*sessions* says of each database session whether it is up. *gauges* are None before mail moves.
+
+    *sight* is what the last look at the queue's table has shown, None before the first.
+    """
 
     epoch: int | None
     sessions: Mapping[str, bool]
     gauges: Gauges | None
     meters: Meters
+    sight: Sight | None = None
 
     @property
     def trouble(self) -> str:

@@ -9,6 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from pepsi.httpd.exposition import Exposition
 from pepsi.httpd.metrics import METRICS, Metric
+from pepsi.sched.lookout import Holder, Sight
 from pepsi.sched.meters import Histogram, Meters
 from pepsi.sched.reading import Reading
 from tests.arch.checkout import CHECKOUT
@@ -40,7 +41,9 @@ def at_work(stage: str = "a") -> Reading:
     world.answer(number)
     world.run()
     sessions = {"writes": True, "listening": False}
-    return Reading(epoch=7, sessions=sessions, gauges=world.engine.gauges(world.now), meters=Meters())
+    sight = Sight(dead=5, live=6, holder=Holder(kind="session", name="77", seconds=12.5, transactions=99))
+    gauges = world.engine.gauges(world.now)
+    return Reading(epoch=7, sessions=sessions, gauges=gauges, meters=Meters(), sight=sight)
 
 
 def test_the_documentation_lists_every_metric_as_it_is_declared() -> None:
@@ -71,6 +74,9 @@ def test_the_page_says_what_the_engine_holds() -> None:
     values = {(name, *labels.values()): value for name, labels, value in samples(at_work())}
     assert values["pepsi_epoch",] == 7
     assert values["pepsi_database_up", "listening"] == 0
+    assert values["pepsi_oldest_snapshot_seconds",] == 12.5
+    assert values["pepsi_oldest_snapshot_transactions",] == 99
+    assert values["pepsi_dead_rows",] == 5
     assert values["pepsi_in_flight", "a"] == 1
     assert values["pepsi_workers", "a", "ready"] == 1
     assert values["pepsi_messages_total", "a"] == 1
