@@ -48,3 +48,7 @@ class RelayError(PepsiError):
 
 class IngressError(PepsiError):
     """The SMTP door cannot be opened or kept open."""
+
+
+class SimulationError(PepsiError):
+    """What is to be simulated cannot be."""

@@ -41,6 +41,8 @@ class Crew:
         self._idle_timeout = idle_timeout
         self._trace = trace
         self._last = 0
+        self._soonest = float("-inf")
+        """No worker's ``due`` is sooner, so that until then nobody need be looked at."""
 
     @property
     def any_alive(self) -> bool:
@@ -58,6 +60,7 @@ class Crew:
         if worker.life is Life.STARTING:
             worker.life = Life.READY
             worker.idle_since = worker.head_since = now
+            self._reckon(worker)
 
     def answered(self, event: events.Answered, now: float) -> None:
         """A worker's answers: each is for the oldest id it still holds. They share the time since the last one."""
@@ -76,6 +79,7 @@ class Crew:
                 self._answer(worker, pool, answer, each, now)
             worker.answered += len(answers)
             worker.head_since = worker.idle_since = now
+            self._reckon(worker)
         if len(event.statuses) > len(answers):
             why = "it answered for an id that it does not hold"
             self._note(Level.ERROR, "worker {worker} of {stage} broke the protocol: {why}", worker, why=why)
@@ -177,6 +181,7 @@ class Crew:
         for worker in self.workers.values():
             if worker.life is not Life.KILLED:
                 worker.life = Life.STOPPING
+                self._reckon(worker)
                 self._books.out.append(commands.Stop(worker.number))
 
     def kill_all(self, why: str, now: float) -> None:
@@ -189,6 +194,7 @@ class Crew:
         if worker.life.end_asked_for:
             blame = Blame.NOBODY
         worker.life, worker.blame, worker.why, worker.killed_at = Life.KILLED, blame, why, now
+        self._reckon(worker)
         self._books.out.append(commands.Kill(worker.number))
 
     def _strike_head(self, worker: Worker, why: str, *, hang: bool, now: float) -> None:
@@ -275,10 +281,11 @@ class Crew:
                 if worker is None:
                     self._start(pool, now)
                     continue
-                if not worker.line:
-                    worker.head_since = now
                 worker.line.append(held)
                 worker.quota -= 1
+                if len(worker.line) == 1:
+                    worker.head_since = now
+                    self._reckon(worker)
                 held.place = Place.WORKER
                 handed.setdefault(worker.number, []).append(held.workqueue_id)
             for number, ids in handed.items():
@@ -286,55 +293,58 @@ class Crew:
 
     def pauses_over(self, now: float) -> bool:
         """Whether some stage may be worked for again since this was asked last."""
-        pauses = [pause for pool in self.pools.values() for pause in (pool.cooldown, pool.hold_off)]
-        return sum(pause.just_over(now) for pause in pauses) > 0
+        untold = [pause for pool in self.pools.values() for pause in pool.untold]
+        return sum(pause.just_over(now) for pause in untold) > 0
 
     def dismiss(self, now: float) -> None:
         """Let go who is idle or has done enough."""
-        for pool in self.pools.values():
-            for worker in pool.workers.values():
-                if worker.life is Life.READY and not worker.line and self._may_go(worker, now):
-                    worker.life = Life.RETIRING
-                    self._books.out.append(commands.Retire(worker.number))
+        if now < self._soonest:
+            return
+        for worker in self.workers.values():
+            if worker.is_idle and now >= worker.due:
+                worker.life = Life.RETIRING
+                self._reckon(worker)
+                self._books.out.append(commands.Retire(worker.number))
 
     def watch(self, now: float) -> None:
         """Kill who hangs."""
-        for pool in self.pools.values():
-            for worker in pool.workers.values():
-                deadline = worker.deadline(pool.spec.max_runtime)
-                if deadline is not None and now >= deadline:
-                    self._hangs(worker, pool.spec.max_runtime, now)
-                elif worker.life is Life.KILLED and not worker.alarmed and now >= worker.killed_at + UNKILLABLE:
-                    worker.alarmed = True
-                    text = "worker {worker} of {stage} cannot be killed; its messages stay with it: {ids}"
-                    self._note(Level.ERROR, text, worker, ids=[held.workqueue_id for held in worker.line])
+        if now < self._soonest:
+            return
+        for worker in list(self.workers.values()):
+            if now < worker.due or worker.is_idle:
+                continue
+            if worker.life is Life.KILLED:
+                worker.alarmed = True
+                text = "worker {worker} of {stage} cannot be killed; its messages stay with it: {ids}"
+                self._note(Level.ERROR, text, worker, ids=[held.workqueue_id for held in worker.line])
+                self._reckon(worker)
+            else:
+                self._hangs(worker, self.pools[worker.stage].spec.max_runtime, now)
 
     def shift(self, seconds: float) -> None:
         """This process stood still for *seconds*: nobody's deadline runs out by that."""
         for worker in self.workers.values():
             worker.since += seconds
             worker.head_since += seconds
+            self._reckon(worker)
 
-    def next_time(self, now: float) -> float:
-        """Return when ``watch`` or ``place`` has something to do, infinity if never."""
-        times = [self.overload.next_time()]
-        for pool in self.pools.values():
-            times += [pause.until for pause in (pool.cooldown, pool.hold_off) if pause.active(now)]
-            for worker in pool.workers.values():
-                deadline = worker.deadline(pool.spec.max_runtime)
-                if deadline is not None:
-                    times.append(deadline)
-                elif worker.life is Life.READY:
-                    times.append(worker.idle_since + self._idle_timeout)
-                elif worker.life is Life.KILLED and not worker.alarmed:
-                    times.append(worker.killed_at + UNKILLABLE)
-        return min(times)
+    def next_time(self) -> float:
+        """Return when ``watch``, ``place`` or ``dismiss`` has something to do, infinity if never."""
+        self._soonest = min([worker.due for worker in self.workers.values()], default=float("inf"))
+        pauses = [pause.until for pool in self.pools.values() for pause in pool.untold]
+        return min(self._soonest, self.overload.next_time(), *pauses)
+
+    def _reckon(self, worker: Worker) -> None:
+        """Something about *worker* has changed that tells when it is to be looked at."""
+        due = worker.reckon(self.pools[worker.stage].spec.max_runtime, self._idle_timeout, UNKILLABLE)
+        self._soonest = min(self._soonest, due)
 
     def _start(self, pool: Pool, now: float) -> None:
         self._last += 1
         quota = int(pool.spec.max_messages * (1 + JITTER * self._books.chance()))
         worker = Worker(self._last, pool.spec.name, since=now, quota=quota)
         self.workers[worker.number] = pool.workers[worker.number] = worker
+        self._reckon(worker)
         self._books.statistics.remember(pool.spec.name).workers_started += 1
         self._books.out.append(commands.Start(worker=worker.number, stage=pool.spec.name))
 
@@ -346,9 +356,6 @@ class Crew:
         text = "worker {worker} of {stage} hangs with message {workqueue_id} ({why}) and is killed"
         self._note(Level.WARN, text, worker, workqueue_id=worker.line[0].workqueue_id, why=why)
         self._kill(worker, Blame.HANG, why, now)
-
-    def _may_go(self, worker: Worker, now: float) -> bool:
-        return worker.quota <= 0 or now >= worker.idle_since + self._idle_timeout
 
     def _note(self, level: Level, text: str, worker: Worker, **facts: Any) -> None:
         self._books.note(level, text, worker=worker.number, stage=worker.stage, **facts)

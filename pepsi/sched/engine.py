@@ -97,7 +97,7 @@ class Engine:
             return float("inf")
         if self._fenced is not None:
             return max(now, self._fenced + FENCED_PATIENCE)
-        times = [self._times.beat_at, self._crew.next_time(now)]
+        times = [self._times.beat_at, self._crew.next_time()]
         if self._lock_lost is None and self._stop_by is None:
             times.append(self._times.next_due())
         times += [self._books.owed.next_time(), self._claimer.next_time(now)]
@@ -189,7 +189,6 @@ class Engine:
                 assert_never(event)
 
     def _wake(self, reason: Wake, now: float) -> None:
-        self._stats.wakes[reason] = self._stats.wakes.get(reason, 0) + 1
         self._claimer.wake()
         self._ask_due = self._ask_due or reason in (Wake.HEARTBEAT, Wake.CONNECTED)
 
@@ -283,7 +282,7 @@ class Engine:
             self._wake(Wake.HEARTBEAT, now)
             if self._lock_lost is None:
                 self._look += 1
-                self._books.out += (commands.AskRunning(self._look), commands.Inspect())
+                self._books.out.append(commands.AskRunning(self._look))
                 self._sweep(now)
         self._look_for_strays(now)
         freed, self._books.freed = self._books.freed, []

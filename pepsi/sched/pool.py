@@ -39,6 +39,11 @@ class Pool:
     def __post_init__(self) -> None:
         self.limit = self.spec.parallelism
 
+    @property
+    def untold(self) -> list[Cooldown]:
+        """Pauses that last, or of whose end nobody knows yet."""
+        return [pause for pause in (self.cooldown, self.hold_off) if not pause.told]
+
     def room(self, in_flight: int, now: float) -> int:
         """Return how many ids may be claimed for the stage, with *in_flight* held already."""
         if self.hold_off.active(now):

@@ -4,12 +4,13 @@ The database takes the same rows in the same order; a test compares them.
 """
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, dropwhile, islice
 
 from pepsi.sched.commands import Want
 from pepsi.sched.events import Window
+from pepsi.sched.waiting import Waiting
 
 NARROWEST, WIDEST = 16, 64
 """The fewest and the most senders that a claim looks at for a stage."""
@@ -31,60 +32,81 @@ def width(capacity: int) -> int:
 
 
 def choose(want: Want, rows: Iterable[tuple[int, str]]) -> Choice:
-    """Choose among *rows*, the id and the sender of all that wait at the stage of *want*.
+    """As ``pick``, among *rows*: the id and the sender of all that wait at the stage of *want*."""
+    waiting = Waiting()
+    for number, sender in rows:
+        waiting.add(number, sender)
+    return pick(want, waiting)
+
+
+def pick(want: Want, waiting: Waiting) -> Choice:
+    """Choose among the rows that are *waiting* at the stage of *want*.
 
     The first are the oldest ones, as many as ``want.fifo``. The others come by rank: a sender's k-th oldest row, those
     that were just taken among them, ranks by the sender's lead and k times the average, equal ones by id. Only senders
     of the window can have these.
     """
-    waiting = sorted(row for row in rows if row[0] >= want.floor)
-    lines = _lines(want, waiting)
-    senders, complete = _window(want, lines)
-    first = [number for number, _ in waiting[: max(0, min(want.fifo, want.capacity))]]
+    fifo = min(want.fifo, want.capacity)
+    first = tuple(islice(_from(want.floor, waiting.oldest()), fifo)) if fifo > 0 else ()
     leads = {sender.key: sender.lead for sender in want.senders}
-    taken = set(first)
-    ranked = (
-        (leads.get(sender, 0.0) + place * want.average, number)
-        for sender in senders
-        for place, number in enumerate(islice(lines.get(sender, ()), want.capacity))
-        if number not in taken
-    )
-    rest = heapq.nsmallest(want.capacity - len(first), ranked)
-    found = [leads.get(sender, 0.0) for sender in senders if sender in lines]
+    floors = {sender.key: sender.floor for sender in want.senders if sender.floor > want.floor}
+    lines, last, complete = _window(want, waiting, floors)
     window = Window(
         stage=want.stage,
-        last=senders[-1] if senders else "",
+        last=last,
         complete=complete,
-        lowest=min(found, default=0.0),
+        lowest=min((leads.get(sender, 0.0) for sender in lines), default=0.0),
     )
+    taken = frozenset(first)
+    turns = [_turns(line, leads.get(sender, 0.0), want.average, taken) for sender, line in lines.items()]
+    rest = islice(heapq.merge(*turns), want.capacity - len(first))
     return Choice((*first, *(number for _, number in rest)), window)
 
 
-def _lines(want: Want, waiting: Iterable[tuple[int, str]]) -> Mapping[str, Sequence[int]]:
-    """Return the ids of each sender's rows from its floor on, oldest first."""
-    floors = {sender.key: sender.floor for sender in want.senders}
-    lines: dict[str, list[int]] = {}
-    for number, sender in waiting:
-        if number >= floors.get(sender, 0):
-            lines.setdefault(sender, []).append(number)
-    return lines
+def _from(floor: int, ids: Iterator[int]) -> Iterator[int]:
+    return dropwhile(lambda number: number < floor, ids) if floor else ids
 
 
-def _window(want: Want, lines: Mapping[str, Sequence[int]]) -> tuple[list[str], bool]:
-    """Return the senders looked at, in order, and whether these are all that wait."""
-    known = {sender.key for sender in want.senders if sender.floor > want.floor}
-    # The order of code points is that of their bytes in UTF-8.
-    keys = sorted(known | lines.keys())
-    looked: list[str] = []
-    found = idle = 0
-    for key in [key for key in keys if key > want.after] + [key for key in keys if key <= want.after]:
-        if key in lines:
-            if found == width(want.capacity):
-                return looked, False
-            found += 1
-        else:
+def _turns(line: Iterator[int], lead: float, average: float, taken: frozenset[int]) -> Iterator[tuple[float, int]]:
+    """Yield the rank and the id of each row of one sender, smallest first."""
+    for place, number in enumerate(line):
+        if number not in taken:
+            yield lead + place * average, number
+
+
+def _window(want: Want, waiting: Waiting, floors: Mapping[str, int]) -> tuple[dict[str, Iterator[int]], str, bool]:
+    """Return the lines of the senders looked at, from their floors on; the last of these; whether these are all.
+
+    Looked at, too, are those who are known by a floor of their own and turn out to have nothing waiting.
+    """
+    most = width(want.capacity)
+    lines: dict[str, Iterator[int]] = {}
+    last = ""
+    idle = 0
+    for key in _keys(want.after, waiting, floors):
+        line = _from(max(want.floor, floors.get(key, 0)), waiting.line(key))
+        head = next(line, None)
+        if head is not None:
+            if len(lines) == most:
+                return lines, last, False
+            lines[key] = chain((head,), line)
+        elif key in floors:
             if idle == IDLE:
-                return looked, False
+                return lines, last, False
             idle += 1
-        looked.append(key)
-    return looked, True
+        else:
+            continue
+        last = key
+    return lines, last, True
+
+
+def _keys(after: str, waiting: Waiting, floors: Mapping[str, int]) -> Iterator[str]:
+    """Yield those who wait and those with floors, past *after* first. Code points sort as their bytes in UTF-8 do."""
+    others = [key for key in floors if key not in waiting]
+    if not others:
+        return waiting.past(after)
+    return heapq.merge(
+        waiting.past(after),
+        sorted(others, key=lambda key: (key <= after, key)),
+        key=lambda key: (key <= after, key),
+    )

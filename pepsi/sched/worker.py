@@ -60,6 +60,29 @@ class Worker:
     why: str = ""
     killed_at: float = 0.0
     alarmed: bool = False
+    due: float = float("inf")
+    """When there is something to be done about it if nothing is heard of it until then. ``reckon`` keeps it."""
+
+    def reckon(self, max_runtime: float, idle_timeout: float, unkillable: float) -> float:
+        """Return and keep when something is due: it hangs, is idle for too long, or cannot be killed. Infinity: never.
+
+        To be called whenever its life, its line or its head has changed.
+        """
+        deadline = self.deadline(max_runtime)
+        if deadline is not None:
+            self.due = deadline
+        elif self.life is Life.READY:
+            self.due = self.idle_since + (idle_timeout if self.quota > 0 else 0.0)
+        elif self.life is Life.KILLED and not self.alarmed:
+            self.due = self.killed_at + unkillable
+        else:
+            self.due = float("inf")
+        return self.due
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is ready and has nothing to do."""
+        return self.life is Life.READY and not self.line
 
     @property
     def engaged(self) -> bool:

@@ -26,9 +26,7 @@ class Kind(enum.Enum):
     SECOND = "second dispatcher"
     CLOCK_STEP = "clock stepped"
     HELD_ROWS = "rows and snapshot held"
-    # Never dealt, but come of the others and of the messages.
-    WAITING_KILL = "waiting dispatcher killed"
-    CRASH = "crash by design"
+    CRASH = "crash by design"  # never dealt: a message does it to its worker
 
 
 ALL = "*"

@@ -1,1 +1,0 @@
-"""The dispatcher's page of metrics over HTTP."""
