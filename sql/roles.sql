@@ -25,6 +25,7 @@ GRANT USAGE ON SCHEMA pepsi TO pepsi_dispatch, pepsi_stage, pepsi_ingress, pepsi
 -- They run with the rights of the caller, so that being allowed to call one allows nothing by itself.
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA pepsi TO pepsi_dispatch, pepsi_stage, pepsi_ingress, pepsi_admin;
 GRANT SELECT ON pepsi.schema_release, pepsi.config_override TO pepsi_dispatch, pepsi_stage, pepsi_ingress;
+GRANT SELECT ON pepsi.dispatcher_epoch TO pepsi_stage;
 
 GRANT SELECT, UPDATE (status, claim, timeout, stage, state) ON pepsi.workqueue TO pepsi_dispatch;
 GRANT SELECT (body_id), DELETE ON pepsi.workqueue_body TO pepsi_dispatch;

@@ -120,7 +120,7 @@ class Dispatch:
     metrics_listen: str | None = endpoint(
         None,
         unset="there is no such server",
-        doc="Where metrics can be fetched over HTTP in the format of Prometheus. Has no effect in this release.",
+        doc="Where metrics can be fetched over HTTP in the format of Prometheus, at /metrics. There is no password.",
     )
 
 

@@ -25,9 +25,19 @@ def lock_holder() -> Statement:
     return named("lock_holder", **{"class": _CLASS, "object": _OBJECT})
 
 
+def own_session() -> Statement:
+    """Ask for this session's process id at the server, and when it began."""
+    return named("own_session")
+
+
+def end_former_session(pid: int, since: str) -> Statement:
+    """End the session that ``own_session`` described so, if it holds the dispatcher's lock."""
+    return named("end_former_session", pid=pid, since=since, **{"class": _CLASS, "object": _OBJECT})
+
+
 def raise_epoch() -> Statement:
-    """Begin a new epoch, durably; returns its number."""
-    return named("raise_epoch")
+    """Begin a new epoch, durably; returns its number, and nothing if this session does not hold the lock."""
+    return named("raise_epoch", **{"class": _CLASS, "object": _OBJECT})
 
 
 def present_epoch() -> Statement:

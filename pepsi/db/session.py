@@ -64,6 +64,15 @@ def described(dsn: str) -> str:
     return " ".join(f"{key}={given[key]}" for key in shown if given.get(key)) or "the default of libpq"
 
 
+_SERVER_KEEPALIVES = {
+    "tcp_keepalives_idle": "20",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "4",
+    "tcp_user_timeout": "40000",
+}
+"""The same at the server's end: what a silently cut session has locked is free again by the time it comes back."""
+
+
 def pins(parameters: Parameters) -> str:
     """Return the statements, to be run as one string right after the connect, that pin a session.
 
@@ -90,6 +99,7 @@ def pins(parameters: Parameters) -> str:
         "jit": "off",
         "plan_cache_mode": "force_generic_plan",
         "synchronous_commit": "on" if parameters.synchronous_commit else "off",
+        **_SERVER_KEEPALIVES,
     }
     lines = [f"SET {name} = '{value}'" for name, value in settings.items()]
     # Known from PostgreSQL 17 on; a plain SET would be an error before.

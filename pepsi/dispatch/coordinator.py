@@ -13,11 +13,15 @@ from pepsi.dispatch.fleet import Fleet
 from pepsi.sched import commands
 from pepsi.sched.commands import Command
 from pepsi.sched.engine import Engine
-from pepsi.sched.events import Event, Tick
+from pepsi.sched.events import Claimed, ClaimFailed, Event, Tick
+from pepsi.sched.meters import Meters
 
 
 class Coordinator:
     """Feeds the engine and carries out what it returns. *on_exit* is called once, with the exit status.
+
+    *watch* looks at the queue's table once. *meters* take what is measured here; *on_turn* is called at the end of each
+    turn that went well.
 
     Events are gathered until the reactor has read every pipe that it was going to read, and are then handled together:
     one claim answers all of them.
@@ -33,6 +37,10 @@ class Coordinator:
         clerk: Clerk,
         fleet: Fleet,
         on_exit: Callable[[int], None],
+        *,
+        meters: Meters | None = None,
+        watch: Callable[[], Coroutine[defer.Deferred[Any], Any, None]],
+        on_turn: Callable[[], None] = lambda: None,
     ) -> None:
         self._reactor = reactor
         self._clock = clock
@@ -40,6 +48,10 @@ class Coordinator:
         self._clerk = clerk
         self._fleet = fleet
         self._on_exit = on_exit
+        self._meters = Meters() if meters is None else meters
+        self._watch = watch
+        self._on_turn = on_turn
+        self._claim_began = 0.0
         self._inbox: list[Event] = []
         self._turn_due: IDelayedCall | None = None
         self._alarm: IDelayedCall | None = None
@@ -50,6 +62,7 @@ class Coordinator:
         """Something happened."""
         if self._over:
             return
+        self._measure(event)
         self._inbox.append(event)
         if self._turn_due is None:
             self._turn_due = self._reactor.callLater(0, self._turn)
@@ -66,14 +79,24 @@ class Coordinator:
             # from what is in the database.
             self._broken(Failure())  # type: ignore[no-untyped-call]
             return
+        self._meters.turn_seconds.observe(max(0.0, self._clock() - now))
         if not self._over:
             self._set_alarm(now)
+            self._on_turn()
+
+    def _measure(self, event: Event) -> None:
+        if isinstance(event, ClaimFailed):
+            self._meters.claims_failed += 1
+        elif isinstance(event, Claimed):
+            self._meters.claim_seconds.observe(max(0.0, self._clock() - self._claim_began))
+            self._meters.claim_rows.observe(len(event.rows))
 
     def _carry_out(self, command: Command) -> None:
         match command:
             case commands.Hand(worker, ids):
                 self._fleet.hand(worker, ids)
             case commands.Claim():
+                self._claim_began = self._clock()
                 self._do(self._clerk.claim(command))
             case commands.Start():
                 self._fleet.start(command.worker, command.stage)
@@ -95,6 +118,8 @@ class Coordinator:
                 self._do(self._clerk.flush(command))
             case commands.Sweep(limit):
                 self._do(self._clerk.sweep(limit))
+            case commands.Inspect():
+                self._do(self._watch())
             case commands.Note(level, text, facts):
                 self.log.emit(LogLevel.levelWithName(level.value), text, **facts)
             case commands.Exit(status):

@@ -30,6 +30,18 @@ class LockTaken(PepsiError):
 class Pooled(PepsiError):
     """The DSN leads to a pooler that hands out another session for each transaction."""
 
+    def __init__(self) -> None:
+        super().__init__(
+            "the DSN leads to a transaction pooler, where neither the dispatcher's lock nor LISTEN works; "
+            "give the address of the server itself, or of a pool in session mode"
+        )
+
+
+async def refuse_shared(one: Session, other: Session) -> None:
+    """Raise Pooled if two sessions are one at the server, as behind a pooler that gives each what is idle just now."""
+    if await one.run(leadership.same_backend()) == await other.run(leadership.same_backend()):
+        raise Pooled
+
 
 class Leadership:
     """Holds the lock on *session*, and tells the engine when it is lost, held again, or somebody else's.
@@ -51,6 +63,8 @@ class Leadership:
         self._report = report
         self._holdings = holdings
         self._epoch: int | None = None
+        self._locked_by: tuple[int, str] | None = None
+        """The session that held the lock last, as the server knows it."""
         self._regaining: defer.Deferred[None] | None = None
         self.held = False
         """Whether the lock is known to be held, and claims may be made."""
@@ -58,25 +72,32 @@ class Leadership:
     async def take(self, *, standby: bool = False) -> int:
         """Take the lock and begin an epoch; return its number.
 
-        Waits for PATIENCE, on *standby* without limit. Raises LockTaken with the name of the holder, Pooled, and
-        DatabaseError.
+        Waits for PATIENCE, on *standby* without limit and through outages of the database. Raises LockTaken with the
+        name of the holder, Pooled, and DatabaseError.
         """
         await self._refuse_pooler()
         waited = 0.0
-        while not await self._lock():
-            if waited == 0.0:
-                self.log.info("waiting for the dispatcher's lock, {holder}", holder=await self._holder())
-            if waited >= PATIENCE and not standby:
-                raise LockTaken(f"another dispatcher works on this database: the lock is {await self._holder()}")
+        while True:
+            try:
+                epoch = await self._begin()
+                if epoch is not None:
+                    break
+                if waited == 0.0:
+                    self.log.info("waiting for the dispatcher's lock, {holder}", holder=await self._holder())
+                if waited >= PATIENCE and not standby:
+                    raise LockTaken(f"another dispatcher works on this database: the lock is {await self._holder()}")
+            except Unavailable:
+                if not standby:
+                    raise
             await task.deferLater(self._reactor, RETRY)
             waited += RETRY
-        self._epoch = int((await self._session.run(leadership.raise_epoch()))[0][0])
+        self._epoch = epoch
         self.held = True
         self._session.on_down(self._lost)
         self._session.on_up(self._regain)
         if not self._session.up:
             self._lost()
-        return self._epoch
+        return epoch
 
     def stop(self) -> None:
         """Give up regaining the lock."""
@@ -87,13 +108,20 @@ class Leadership:
     async def _refuse_pooler(self) -> None:
         first = await self._session.run(leadership.same_backend())
         if first != await self._session.run(leadership.same_backend()):
-            raise Pooled(
-                "the DSN leads to a transaction pooler, where neither the dispatcher's lock nor LISTEN works; "
-                "give the address of the server itself, or of a pool in session mode"
-            )
+            raise Pooled
+
+    async def _begin(self) -> int | None:
+        """Take the lock if it is free and begin an epoch; return None if it is not."""
+        if not await self._lock():
+            return None
+        # None, too, if the session was lost in between and another one, without the lock, has taken its place.
+        return next((int(row[0]) for row in await self._session.run(leadership.raise_epoch())), None)
 
     async def _lock(self) -> bool:
-        return bool((await self._session.run(leadership.try_lock()))[0][0])
+        if not (await self._session.run(leadership.try_lock()))[0][0]:
+            return False
+        self._locked_by = (await self._session.run(leadership.own_session()))[0]
+        return True
 
     async def _holder(self) -> str:
         rows = await self._session.run(leadership.lock_holder())
@@ -125,6 +153,8 @@ class Leadership:
             if locked:
                 break
             # Most likely our own former session, which the server does not know to be gone.
+            if self._locked_by is not None:
+                await self._session.run(leadership.end_former_session(*self._locked_by))
             await task.deferLater(self._reactor, RETRY)
         await self._reconciled(self._epoch)
         self.held = True

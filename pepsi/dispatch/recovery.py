@@ -12,7 +12,10 @@ from pepsi.reactor.session import Refused, Session, Unavailable
 from pepsi.sched.events import Event, FormerReturned, Wake, Woken
 
 PATIENCE = 90.0
-"""Seconds that former workers have to go once their database sessions were terminated."""
+"""Seconds that former workers have to go."""
+GRACE = 5.0
+"""Seconds of these that they have to end by themselves: one whose dispatcher died finishes the message in hand, and the
+end of its session would not keep it from acting on it, but only from saying so."""
 STEP = 0.5
 
 
@@ -47,12 +50,13 @@ class Recovery:
                 if not told:
                     told = True
                     names = sorted({name for _, name in former})
-                    self.log.warn("workers of a former dispatcher are ended: {names}", names=names)
-                await self._session.run(leadership.end_former_workers())
+                    self.log.warn("workers of a former dispatcher are to end: {names}", names=names)
+                if waited >= GRACE:
+                    await self._session.run(leadership.end_former_workers())
             except Unavailable:
                 waited -= STEP  # an outage is no time in which they could have gone
             except Refused as error:
-                if waited == 0.0:
+                if waited <= GRACE:
                     self.log.warn("workers of a former dispatcher cannot be ended: {why}", why=str(error))
             await task.deferLater(self._reactor, STEP)
             waited += STEP

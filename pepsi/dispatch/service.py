@@ -18,20 +18,28 @@ from pepsi.db.session import Parameters
 from pepsi.dispatch.clerk import Clerk
 from pepsi.dispatch.coordinator import Coordinator
 from pepsi.dispatch.fleet import Fleet
-from pepsi.dispatch.leadership import Leadership
+from pepsi.dispatch.leadership import Leadership, refuse_shared
 from pepsi.dispatch.listener import Listener
 from pepsi.dispatch.program import Launch, launch
+from pepsi.dispatch.pulse import Pulse
 from pepsi.dispatch.recovery import Recovery
+from pepsi.dispatch.watch import Watch
 from pepsi.errors import EX_ERROR, DatabaseError, PepsiError, SchemaError
 from pepsi.model.stage import StageSpec
-from pepsi.reactor.probe import Probe
+from pepsi.reactor.probe import INTERVAL, Probe
 from pepsi.reactor.session import Session
+from pepsi.reactor.systemd import Manager
 from pepsi.sched.engine import Engine, Settings
-from pepsi.sched.events import Event, LockHeld, StopRequested
+from pepsi.sched.events import Event, LockHeld, StopRequested, Tick
 from pepsi.sched.held import Held
+from pepsi.sched.meters import Meters
+from pepsi.sched.reading import Reading
 
 PROBE_MARGIN = 10.0
-"""Seconds that the server may take beyond STATEMENT_TIMEOUT before a session is taken to be dead."""
+"""Seconds that the server may take beyond its longest statement before a session is taken to be dead."""
+LONGEST_CLAIM = 60.0
+"""Seconds that a statement of the session with the lock may run, however long others may: by this, the interval of the
+probe and its margin a lock that was silently lost is missed at the latest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +59,15 @@ class Plan:
     standby: bool
     config_file: Path | None
     environ: Mapping[str, str]
+    probe_interval: float = INTERVAL
+    """Seconds between two looks whether a session is still alive."""
+    probe_margin: float = PROBE_MARGIN
 
 
 class DispatchService(Service):
     """Runs one dispatcher. *fail* is called with a reason and an exit status when it cannot go on.
+
+    *manager* is the service manager that is told when mail moves, and fed as long as it does.
 
     ``startService`` returns at once; whoever wants to know when mail moves adds a callback to ``started``.
     """
@@ -68,6 +81,7 @@ class DispatchService(Service):
         plan: Plan,
         fail: Callable[[str, int], None],
         *,
+        manager: Manager | None = None,
         clock: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
     ) -> None:
@@ -75,13 +89,18 @@ class DispatchService(Service):
         self._spawner = spawner
         self._plan = plan
         self._fail = fail
+        self._manager = Manager({}, 0) if manager is None else manager
         self._clock = clock
         self._chance = chance
         self._sessions: list[Session] = []
         self._probes: list[Probe] = []
         self._leadership: Leadership | None = None
         self._engine: Engine | None = None
+        self._epoch: int | None = None
         self._coordinator: Coordinator | None = None
+        self._meters = Meters()
+        self._pulse: Pulse | None = None
+        self._watch: Watch | None = None
         self._starting: defer.Deferred[None] | None = None
         self._recovering: defer.Deferred[None] | None = None
         self._ended: defer.Deferred[None] = defer.Deferred()
@@ -101,26 +120,45 @@ class DispatchService(Service):
             self._stopped = defer.ensureDeferred(self._stop())
         return self._stopped
 
+    def reading(self) -> Reading:
+        """What the dispatcher shows of itself now."""
+        return Reading(
+            epoch=self._epoch,
+            sessions={session.name: session.up for session in self._sessions},
+            gauges=None if self._engine is None else self._engine.gauges(self._clock()),
+            meters=self._meters,
+            sight=None if self._watch is None else self._watch.seen,
+        )
+
     async def _start(self) -> None:
         locked = await self._session("lock and claims")
         await _check_schema(locked)
         self._leadership = Leadership(self._reactor, locked, self._post, self._holdings)
-        epoch = await self._leadership.take(standby=self._plan.standby)
+        self._manager.tell(STATUS="waiting for the dispatcher's lock")
+        epoch = self._epoch = await self._leadership.take(standby=self._plan.standby)
         # Once more, and only now the stages: a standby may have waited for days.
         await _check_schema(locked)
         specs = self._plan.specs(overlaid(await locked.run(overlay())))
         writes = await self._session("writes")
+        await refuse_shared(locked, writes)
         listening = await self._session("listening")
         await Listener(listening, self._post).listen()
-        self._engine = Engine(self._plan.settings, specs, epoch, self._clock(), self._chance)
+        engine = self._engine = Engine(self._plan.settings, specs, epoch, self._clock(), self._chance)
+        watch = self._watch = Watch(writes, self._clock)
+        pulse = Pulse(self._reactor, self._manager, lambda: self._post(Tick()), lambda: engine.gauges(self._clock()))
         self._coordinator = Coordinator(
             self._reactor,
             self._clock,
-            self._engine,
+            engine,
             Clerk(epoch, locked, writes, self._post),
             Fleet(self._spawner, self._reactor, lambda stage: self._launch(specs[stage], epoch), self._post),
             self._exited,
+            meters=self._meters,
+            watch=watch.look,
+            on_turn=pulse.turned,
         )
+        self._pulse = pulse
+        pulse.start()
         if self._leadership.held:
             self._post(LockHeld())
         self.log.info("dispatching under epoch {epoch} for {stages}", epoch=epoch, stages=", ".join(specs))
@@ -130,13 +168,14 @@ class DispatchService(Service):
         self.started.callback(None)
 
     async def _session(self, name: str) -> Session:
+        longest = self._plan.statement_timeout if name == "writes" else min(self._plan.statement_timeout, LONGEST_CLAIM)
         session = Session(
             self._reactor,
             Parameters(
                 dsn=self._plan.dsn,
                 application_name=f"pepsi-dispatch: {name}",
                 connect_timeout=self._plan.connect_timeout,
-                statement_timeout=self._plan.statement_timeout,
+                statement_timeout=longest,
                 synchronous_commit=name == "writes",
             ),
             name,
@@ -145,7 +184,8 @@ class DispatchService(Service):
         self._sessions.append(session)
         await session.open()
         # Longer than any statement that a question could have to wait for.
-        probe = Probe(self._reactor, session, patience=self._plan.statement_timeout + PROBE_MARGIN)
+        patience = longest + self._plan.probe_margin
+        probe = Probe(self._reactor, session, patience=patience, interval=self._plan.probe_interval)
         self._probes.append(probe)
         probe.start()
         return session
@@ -188,6 +228,8 @@ class DispatchService(Service):
 
     def _exited(self, status: int) -> None:
         self._coordinator = None
+        if self._pulse is not None:
+            self._pulse.stop()
         if self._stopped is None or status != 0:
             self._fail("the dispatcher has ended", status)
         self._ended.callback(None)
@@ -196,6 +238,7 @@ class DispatchService(Service):
         for pending in (self._starting, self._recovering):
             if pending is not None:
                 pending.cancel()
+        self._manager.tell(STOPPING=1)
         if self._coordinator is not None:
             self._coordinator.post(StopRequested())
             await self._ended

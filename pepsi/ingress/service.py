@@ -4,17 +4,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twisted.application.service import Service
-from twisted.internet.address import UNIXAddress
 from twisted.internet.defer import Deferred, TimeoutError, ensureDeferred
 from twisted.internet.interfaces import IListeningPort
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from pepsi.ingress.door import Door
-from pepsi.ingress.listening import endpoint
 from pepsi.ingress.smtp import SmtpFactory
 from pepsi.model.text import one_line
 from pepsi.reactor.chain import each_of
+from pepsi.reactor.listening import endpoint, shown
 
 
 class DoorService(Service):
@@ -28,7 +27,7 @@ class DoorService(Service):
     def __init__(self, reactor: Any, door: Door, endpoints: Sequence[str], fail: Callable[[str], None]) -> None:
         self._reactor = reactor
         self._door = door
-        self._endpoints = [(string, endpoint(reactor, string)) for string in endpoints]
+        self._endpoints = [(string, endpoint(reactor, string, "[pepsi-ingress] LISTEN")) for string in endpoints]
         self._fail = fail
         self._ports: list[IListeningPort] = []
 
@@ -76,12 +75,3 @@ class DoorService(Service):
 
     def _deaf(self, failure: Failure, string: str) -> None:
         self._fail(f"cannot listen on {string}: {one_line(failure.getErrorMessage())}")
-
-
-def shown(address: Any) -> str:
-    """Return a listener's address as people write it."""
-    if isinstance(address, UNIXAddress):
-        name = address.name
-        return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
-    host = f"[{address.host}]" if ":" in address.host else address.host
-    return f"{host}:{address.port}"

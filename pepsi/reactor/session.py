@@ -71,6 +71,11 @@ class Session:
         self._heard_callbacks: list[Callable[[str], None]] = []
 
     @property
+    def name(self) -> str:
+        """What the session is called in the log."""
+        return self._name
+
+    @property
     def up(self) -> bool:
         """Whether there is a connection that is not known to be lost."""
         return self._link is not None
@@ -133,11 +138,12 @@ class Session:
         return await shielded(defer.ensureDeferred(self._run(statement)))
 
     async def _run(self, statement: Statement) -> Rows:
+        link = self._link
         for attempt in range(RETRIES + 1):
             await self._turn.acquire()
-            link = self._link
             try:
-                if link is None:
+                # Nor on the connection that has taken its place meanwhile: a claim must not run where no lock is held.
+                if link is None or link is not self._link:
                     raise Unavailable(f"the {self._name} session has no database")
                 return await link.execute(statement)
             except psycopg2.Error as error:

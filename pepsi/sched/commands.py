@@ -141,6 +141,11 @@ class Flush:
 
 
 @dataclass(frozen=True, slots=True)
+class Inspect:
+    """Look whether the queue's table is in order, and tell the log; the engine hears nothing of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Sweep:
     """Delete bodies that no row refers to, *limit* at most: Swept."""
 
@@ -174,5 +179,6 @@ class Exit:
 
 
 Command = (
-    Claim | Start | Hand | Retire | Stop | Kill | Settle | AskDue | FlipDue | AskRunning | Flush | Sweep | Note | Exit
+    Claim | Start | Hand | Retire | Stop | Kill | Settle | AskDue | FlipDue | AskRunning | Flush | Sweep | Inspect
+    | Note | Exit
 )  # fmt: skip

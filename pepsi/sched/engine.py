@@ -189,6 +189,7 @@ class Engine:
                 assert_never(event)
 
     def _wake(self, reason: Wake, now: float) -> None:
+        self._stats.wakes[reason] = self._stats.wakes.get(reason, 0) + 1
         self._claimer.wake()
         self._ask_due = self._ask_due or reason in (Wake.HEARTBEAT, Wake.CONNECTED)
 
@@ -282,7 +283,7 @@ class Engine:
             self._wake(Wake.HEARTBEAT, now)
             if self._lock_lost is None:
                 self._look += 1
-                self._books.out.append(commands.AskRunning(self._look))
+                self._books.out += (commands.AskRunning(self._look), commands.Inspect())
                 self._sweep(now)
         self._look_for_strays(now)
         freed, self._books.freed = self._books.freed, []

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from pepsi.sched.books import Books
 from pepsi.sched.crew import Crew
+from pepsi.sched.events import Wake
 from pepsi.sched.pool import Pool
 from pepsi.sched.statistics import MemoryCounts, StageCounts
 from pepsi.sched.worker import Life, Worker
@@ -36,7 +37,7 @@ class StageGauges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gauges:
-    """The whole engine. *passes* and *failed* are counts since the start."""
+    """The whole engine. *passes*, *failed* and *wakes* (by reason) are counts since the start."""
 
     in_flight: int
     owed: int
@@ -44,6 +45,7 @@ class Gauges:
     stopping: bool
     passes: int
     failed: int
+    wakes: Mapping[str, int]
     stages: tuple[StageGauges, ...]
 
 
@@ -58,6 +60,7 @@ def read(crew: Crew, books: Books, now: float, *, lock_held: bool, stopping: boo
         stopping=stopping,
         passes=total.passes,
         failed=total.failed,
+        wakes={reason.value: books.statistics.wakes.get(reason, 0) for reason in Wake},
         stages=stages,
     )
 

@@ -95,6 +95,8 @@ class Statistics:
     flushed: Deltas = field(default_factory=lambda: Deltas({}, 0, 0))
     """The sum of all flushes begun."""
     memory: dict[str, MemoryCounts] = field(default_factory=dict)
+    wakes: dict[str, int] = field(default_factory=dict)
+    """How often there was a reason to look for mail, by reason."""
     told: Deltas = field(default_factory=lambda: Deltas({}, 0, 0))
     """What of *flushed* the log has been told."""
     told_at: float = 0.0

@@ -15,7 +15,9 @@ from pepsi.db.target import is_embedded
 from pepsi.dispatch.program import launch
 from pepsi.dispatch.service import DispatchService, Plan
 from pepsi.errors import ConfigError, StageError
+from pepsi.httpd.service import MetricsService
 from pepsi.reactor.chain import Chain
+from pepsi.reactor.systemd import Manager
 from pepsi.tap import command
 from pepsi.tap.command import Ending, TwistdOptions
 from pepsi.tap.database import add_database
@@ -61,7 +63,12 @@ def add_dispatcher(
             environ=environ,
         ),
         ending.fail,
+        manager=Manager(environ, os.getpid()),
     )
+    if own.metrics_listen is not None:
+        # Before the dispatcher: an address that is taken is told at once, and a stop can be watched to its end.
+        metrics = MetricsService(reactor, own.metrics_listen, service.reading, ending.fail)
+        metrics.setServiceParent(parent)  # type: ignore[no-untyped-call]
     service.setServiceParent(parent)  # type: ignore[no-untyped-call]
     return service
 

@@ -68,11 +68,16 @@ def test_what_is_imported_is_required_and_what_is_required_is_imported() -> None
     modules = {name.partition(".")[0] for path in files(".py", ("pepsi",)) for name in imported(path)}
     owners = importlib.metadata.packages_distributions()
     foreign = {module: owners.get(module, [module]) for module in modules - sys.stdlib_module_names - {"pepsi"}}
-    declared = {name.lower() for name in requirements()}
-    assert {module for module, names in foreign.items() if not declared & {name.lower() for name in names}} == set()
-    used = {name.lower() for names in foreign.values() for name in names}
-    needed = {name.lower() for name in setup_cfg().get("options", "install_requires").split()}
-    assert {name for name in needed if re.split(r"[\[<>=]", name)[0] not in used} == set()
+    declared = {normal(name) for name in requirements()}
+    assert {module for module, names in foreign.items() if not declared & {normal(name) for name in names}} == set()
+    used = {normal(name) for names in foreign.values() for name in names}
+    needed = {re.split(r"[\[<>=]", name)[0] for name in setup_cfg().get("options", "install_requires").split()}
+    assert {name for name in needed if normal(name) not in used} == set()
+
+
+def normal(name: str) -> str:
+    """Return the name of a package as package indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def imported(path: Path) -> Iterator[str]:

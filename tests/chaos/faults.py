@@ -26,7 +26,9 @@ class Kind(enum.Enum):
     SECOND = "second dispatcher"
     CLOCK_STEP = "clock stepped"
     HELD_ROWS = "rows and snapshot held"
-    CRASH = "crash by design"  # never dealt: a message does it to its worker
+    # Never dealt, but come of the others and of the messages.
+    WAITING_KILL = "waiting dispatcher killed"
+    CRASH = "crash by design"
 
 
 ALL = "*"

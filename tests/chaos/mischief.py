@@ -16,7 +16,7 @@ from psycopg2.extensions import connection as Connection
 from pepsi.db import sync
 from pepsi.db.session import Parameters
 from pepsi.db.statement import Statement
-from tests.chaos import plan, processes, stepped
+from tests.chaos import plan, processes, record, stepped
 from tests.chaos.faults import ALL, Fault, Kind
 from tests.chaos.outage import is_outage
 from tests.chaos.supervisor import Life, Supervisor
@@ -119,8 +119,10 @@ class Mischief:
     # Processes
 
     def _worker(self) -> int | None:
-        found = [pid for life in self.supervisor.running() for pid in processes.children(life.process.pid)]
-        return self.chance.choice(found) if found else None
+        """Return a worker, one that is at a message if there is one: most are idle at any moment."""
+        found = {pid for life in self.supervisor.running() for pid in processes.children(life.process.pid)}
+        busy = found.intersection(record.busy(self.supervisor.directory / "record"))
+        return self.chance.choice(sorted(busy or found)) if found else None
 
     def _kill_worker(self) -> bool:
         pid = self._worker()
@@ -147,9 +149,13 @@ class Mischief:
         life = self._life()
         if life is None:
             return False
-        self._note(Kind.DISPATCHER_KILL, life.process.pid)
-        self.supervisor.kill(life)
+        self._end_dispatcher(life)
         return True
+
+    def _end_dispatcher(self, life: Life) -> None:
+        # One that only waits for the lock has no workers, and its end is no excuse for anything.
+        self._note(Kind.DISPATCHER_KILL if life.leads else Kind.WAITING_KILL, life.process.pid)
+        self.supervisor.kill(life)
 
     def _stop_dispatcher(self) -> bool:
         life = self._life()
@@ -179,9 +185,7 @@ class Mischief:
 
         def end() -> None:
             if life.alive:
-                # It may have taken over: then this is a dispatcher killed.
-                self._note(Kind.DISPATCHER_KILL, life.process.pid)
-                self.supervisor.kill(life)
+                self._end_dispatcher(life)
             over()
 
         self._later(self.chance.uniform(10, 20 if self.hurry else 60), end)

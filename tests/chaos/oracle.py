@@ -15,7 +15,7 @@ from tests.chaos.plan import RECORDED, Ending
 from tests.chaos.record import Entry, Event, Outcome
 
 MAX_STRIKES = 3
-_STRIKING = frozenset(Kind) - {Kind.NOTIFY_STORM, Kind.RELOAD, Kind.CLOCK_STEP, Kind.SECOND}
+_STRIKING = frozenset(Kind) - {Kind.NOTIFY_STORM, Kind.RELOAD, Kind.CLOCK_STEP, Kind.SECOND, Kind.WAITING_KILL}
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ _DEEDS = (
     (SEND, Deed.REFUSE, 15),
     (SEND, Deed.PARK, 10),
     (SEND, Deed.IO, 5),
-    (SEND, Deed.BUSY, 1),
+    (SEND, Deed.BUSY, 0.05),  # it costs the stage half of its workers for minutes
     (SEND, Deed.CRASH, 1),
 )
 """Where, what, and of how many messages in a thousand."""

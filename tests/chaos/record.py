@@ -11,6 +11,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+_TAIL = 1 << 14
+"""Bytes of the record that are read to see who is at work: some hundred events."""
+
 
 class Event(enum.Enum):
     """What was written down."""
@@ -87,3 +90,17 @@ def read(path: Path) -> list[Entry]:
         event, message, stage, pid, epoch, at, word = line.split(" ")
         entries.append(Entry(Event(event), int(message), stage, int(pid), int(epoch), float(at), word))
     return entries
+
+
+def busy(path: Path) -> list[int]:
+    """Return the workers that are at a message, by the end of the record at *path*."""
+    if not path.exists():
+        return []
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL))
+        lines = file.read().decode().splitlines()[1:]
+    last: dict[int, str] = {}
+    for line in lines:
+        words = line.split(" ")
+        last[int(words[3])] = words[0]
+    return [pid for pid, event in last.items() if event in (Event.BEGIN.value, Event.ACT.value)]

@@ -34,6 +34,11 @@ class Life:
     gauge: Gauge | None = None
     """How it was soon after it had begun."""
 
+    @property
+    def leads(self) -> bool:
+        """Whether it has got the lock, by what it says."""
+        return b"dispatching under epoch" in self.log.read_bytes()
+
 
 @dataclass(slots=True)
 class Supervisor:

@@ -301,3 +301,11 @@ def test_a_plan_made_while_the_queue_was_empty_still_reads_single_rows_when_it_i
     read = "SELECT relname, seq_tup_read FROM pg_stat_xact_user_tables WHERE seq_tup_read > 0"
     assert sync.run(session, Statement(read)) == []
     sync.run(session, Statement("COMMIT"))
+
+
+def test_what_runs_under_a_former_epoch_is_begun_by_nobody(queue: Queue) -> None:
+    number = queue.running()
+    asked = "SELECT count(*) FROM pepsi.workqueue_load(%(id)s, %(epoch)s)"
+    for present, loaded in ((EPOCH, 1), (EPOCH + 1, 0)):
+        queue.database.rows("UPDATE pepsi.dispatcher_epoch SET epoch = %(present)s", present=present)
+        assert queue.database.value(asked, id=number, epoch=EPOCH) == loaded

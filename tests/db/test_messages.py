@@ -98,6 +98,15 @@ def test_only_messages_that_run_are_loaded(database: Database) -> None:
     assert [message.workqueue_id for message in load(worker(database), [first, second, 2**62])] == [second]
 
 
+@pytest.mark.parametrize("need", Need)
+def test_what_runs_under_a_former_epoch_is_begun_by_nobody(database: Database, need: Need) -> None:
+    number, connection = put(database)[0], worker(database, need)
+    epoch = claim.epoch_of(TOKEN)
+    for present, loaded in ((epoch - 1, 1), (epoch, 1), (epoch + 1, 0)):
+        database.rows("UPDATE pepsi.dispatcher_epoch SET epoch = %(present)s", present=present)
+        assert len(load(connection, [number])) == loaded
+
+
 def test_an_advance_moves_the_row_on_and_leaves_strikes_behind(database: Database) -> None:
     changes = Changes(
         mail_from="", recipients=("dora@example.org",), state={"seen": True, "gone": None, "deep": {"null": None}}

@@ -106,6 +106,22 @@ async def test_a_dropped_session_is_replaced(session: Session) -> None:
 
 
 @with_timeout()
+async def test_a_statement_that_waited_for_a_lost_connection_does_not_run_on_the_next(
+    session: Session, database: Database
+) -> None:
+    up = next_up(session)
+    sleeping = defer.ensureDeferred(session.run(Statement("SELECT pg_sleep(60)")))
+    waiting = [defer.ensureDeferred(session.run(Statement("CREATE TABLE public.claimed ()"))) for _ in range(3)]
+    session.drop("it did not answer")
+    for work in (sleeping, *waiting):
+        with pytest.raises(Unavailable):
+            await work
+    await up
+    await session.run(PID)
+    assert database.value("SELECT to_regclass('public.claimed')::text") is None
+
+
+@with_timeout()
 async def test_a_burst_of_notifications_is_heard_and_heard_again_after_a_reconnect_and_a_new_listen(
     session: Session, database: Database
 ) -> None:

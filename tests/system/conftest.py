@@ -18,6 +18,8 @@ class Theatre:
     def __init__(self, directory: Path, database: Database) -> None:
         self.directory = directory
         self.database = database
+        self.dsn = database.dsn
+        """What dispatchers and puppets connect with."""
         self.record = directory / "record"
         self.config = directory / "pepsi.conf"
         self.programs: list[Program] = []
@@ -30,7 +32,7 @@ class Theatre:
 [pepsi]
 STATE_DIRECTORY = {self.directory}
 [pepsi-postgres]
-DSN = {self.database.dsn}
+DSN = {self.dsn}
 [pepsi-dispatch]
 CONFIG_FILE = {self.config}
 {dispatch}
@@ -44,7 +46,7 @@ ENTRY_STAGE = {next(iter(stages))}
 
     def dispatcher(self, *options: str, wait: bool = True, environ: Mapping[str, str] | None = None) -> Program:
         """Start a dispatcher, by default until mail moves."""
-        environ = {"PUPPET_DSN": self.database.dsn, "PUPPET_NEXT_first": "second", **(environ or {})}
+        environ = {"PUPPET_DSN": self.dsn, "PUPPET_NEXT_first": "second", **(environ or {})}
         program = Program(["pepsi-dispatch", "-c", self.config, *options, "serve"], environ=environ)
         self.programs.append(program)
         if wait:
@@ -111,6 +113,7 @@ ENTRY_STAGE = {next(iter(stages))}
         for program in self.programs:
             program.close()
             print("".join(program.said))
+        assert "overlap" not in {event for event, _, _ in self.events()}, "a message was executed twice at once"
 
 
 @pytest.fixture

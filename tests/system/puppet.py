@@ -1,9 +1,11 @@
 """A worker that does what the subject of each message says, and writes down what it began and ended.
 
 Run as ``python puppet.py RECORD [-c FILE] worker``. The record gets a line ``begin ID PID`` and ``end ID PID`` for each
-message, each by one write: two overlapping executions of a message would show.
+message, each by one write. While it is at a message it holds a lock that goes with the process: a second one that
+begins with it meanwhile writes ``overlap ID PID``.
 """
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -22,17 +24,25 @@ def record(event: str, number: int) -> None:
     os.close(descriptor)
 
 
+def begin(locks: int, number: int) -> None:
+    record("begin", number)
+    try:
+        fcntl.lockf(locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
+    except OSError:
+        record("overlap", number)
+
+
 def say(text: str) -> None:
     os.write(1, text.encode() + b"\n")
 
 
-def act(cursor: "psycopg2.extensions.cursor", number: int) -> str:
+def act(cursor: "psycopg2.extensions.cursor", number: int, locks: int) -> str:
     cursor.execute("SELECT claim, stage, subject FROM pepsi.workqueue_load(%s, %s)", (number, EPOCH))
     row = cursor.fetchone()
     if row is None:
         return "0"
     claim, stage, subject = row
-    record("begin", number)
+    begin(locks, number)
     verb, _, argument = subject.partition(" ")
     match verb:
         case "crash":
@@ -68,10 +78,13 @@ def act(cursor: "psycopg2.extensions.cursor", number: int) -> str:
 def main() -> None:
     connection = psycopg2.connect(DSN)
     connection.autocommit = True
+    locks = os.open(RECORD + ".locks", os.O_RDWR | os.O_CREAT, 0o600)
     with connection.cursor() as cursor:
         say(os.environ.get("PUPPET_READY", "ready"))
         for line in iter(sys.stdin.buffer.readline, b""):
-            say(act(cursor, int(line)))
+            answer = act(cursor, int(line), locks)
+            fcntl.lockf(locks, fcntl.LOCK_UN)
+            say(answer)
 
 
 main()

@@ -14,11 +14,26 @@ WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2
   AND l.classid = %(class)s AND l.objid = %(object)s
   AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
 
+-- name: own_session
+-- The server's end of this session, by which it can be told from all others, past ones too.
+SELECT a.pid, a.backend_start::text FROM pg_stat_activity a WHERE a.pid = pg_backend_pid()
+
+-- name: end_former_session
+-- End the session that is given, if it still holds the dispatcher's lock.
+SELECT pg_terminate_backend(a.pid)
+FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid
+WHERE a.pid = %(pid)s AND a.backend_start = %(since)s::timestamptz
+  AND l.locktype = 'advisory' AND l.granted AND l.objsubid = 2 AND l.classid = %(class)s AND l.objid = %(object)s
+
 -- name: raise_epoch
--- Begin a new epoch. This commit waits for the disk whatever the session does: an epoch must never come twice.
+-- Begin a new epoch, if the lock is held by this very session. This commit waits for the disk whatever the session does:
+-- an epoch must never come twice.
 UPDATE pepsi.dispatcher_epoch
 SET epoch = epoch + 1, started_at = now()
 WHERE set_config('synchronous_commit', 'on', true) = 'on'
+  AND EXISTS (SELECT FROM pg_locks l
+              WHERE l.pid = pg_backend_pid() AND l.locktype = 'advisory' AND l.granted AND l.objsubid = 2
+                AND l.classid = %(class)s AND l.objid = %(object)s)
 RETURNING epoch
 
 -- name: present_epoch

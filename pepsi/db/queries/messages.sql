@@ -1,5 +1,7 @@
 -- Only a running row has a claim. The status is not asked for beside it: the plan could then walk the index of running
 -- rows, dead entries and all, in place of the primary key.
+-- A row that still runs under a former epoch is about to be given back: whoever begins with it now would be at it beside
+-- the next one.
 
 -- name: plan_for_a_large_queue
 -- A session keeps its plans. One that reads all of an empty table would be kept for the million rows that come later.
@@ -12,7 +14,8 @@ SELECT w.workqueue_id, w.claim, w.stage, w.received_at, extract(epoch FROM now()
        w.mail_from, w.recipients, w.header_from, w.subject, host(w.peer), w.auth_login, w.size, w.state,
        NULL::bytea, NULL::bytea
 FROM pepsi.workqueue w
-WHERE w.workqueue_id = ANY ($1) AND w.claim IS NOT NULL
+WHERE w.workqueue_id = ANY ($1)
+  AND w.claim >= (SELECT e.epoch << 40 FROM pepsi.dispatcher_epoch e WHERE e.only_row)
 
 -- name: prepare_load_headers
 -- The same for stages that look at the header block.
@@ -21,7 +24,8 @@ SELECT w.workqueue_id, w.claim, w.stage, w.received_at, extract(epoch FROM now()
        w.mail_from, w.recipients, w.header_from, w.subject, host(w.peer), w.auth_login, w.size, w.state,
        coalesce(w.header_block, b.header_block), NULL::bytea
 FROM pepsi.workqueue w JOIN pepsi.workqueue_body b ON b.body_id = w.body_id
-WHERE w.workqueue_id = ANY ($1) AND w.claim IS NOT NULL
+WHERE w.workqueue_id = ANY ($1)
+  AND w.claim >= (SELECT e.epoch << 40 FROM pepsi.dispatcher_epoch e WHERE e.only_row)
 
 -- name: prepare_load_body
 -- The same for stages that look at the whole message.
@@ -30,7 +34,8 @@ SELECT w.workqueue_id, w.claim, w.stage, w.received_at, extract(epoch FROM now()
        w.mail_from, w.recipients, w.header_from, w.subject, host(w.peer), w.auth_login, w.size, w.state,
        coalesce(w.header_block, b.header_block), b.body
 FROM pepsi.workqueue w JOIN pepsi.workqueue_body b ON b.body_id = w.body_id
-WHERE w.workqueue_id = ANY ($1) AND w.claim IS NOT NULL
+WHERE w.workqueue_id = ANY ($1)
+  AND w.claim >= (SELECT e.epoch << 40 FROM pepsi.dispatcher_epoch e WHERE e.only_row)
 
 -- name: prepare_settle
 -- Prepare what settle_messages runs. The ids come twice: by the records alone the plan can be to join all rows.

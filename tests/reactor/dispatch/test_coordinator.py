@@ -26,8 +26,14 @@ class Office:
         self.fleet = RecordingFleet()
         self.exits: list[int] = []
         self.time = 500.0
+        self.looks = 0
         engine, clerk, fleet = cast(tuple[Any, Any, Any], (self.engine, self.clerk, self.fleet))
-        self.coordinator = Coordinator(clock, lambda: self.time, engine, clerk, fleet, self.exits.append)
+        self.coordinator = Coordinator(
+            clock, lambda: self.time, engine, clerk, fleet, self.exits.append, watch=self._look
+        )
+
+    async def _look(self) -> None:
+        self.looks += 1
 
     def turn(self) -> None:
         """Let the engine have a turn."""
@@ -86,6 +92,12 @@ def test_what_concerns_the_database_goes_to_the_clerk(clock: Clock, command: Com
     office.turn()
     assert office.clerk.calls == [call]
     assert not office.fleet.calls
+
+
+def test_an_inspection_is_one_look_at_the_table(clock: Clock) -> None:
+    office = Office(clock, [commands.Inspect()])
+    office.turn()
+    assert office.looks == 1
 
 
 def test_commands_are_carried_out_in_their_order(clock: Clock) -> None:

@@ -95,7 +95,7 @@ def test_former_workers_have_their_time_to_go_after_an_outage(clock: Clock) -> N
         done = server.run()
         clock.pump([STEP] * int(PATIENCE / STEP + 1))
         server.away = False
-        clock.pump([STEP] * 2)
+        clock.pump([STEP] * (int(GRACE / STEP) + 1))
     assert server.ended
     assert not done.called
     assert Woken not in {type(event) for event in server.heard}

@@ -11,7 +11,7 @@ from twisted.logger import capturedLogs
 from pepsi.db import leadership as statements
 from pepsi.db.faults import Fault
 from pepsi.db.statement import Statement
-from pepsi.dispatch.leadership import PATIENCE, Leadership, LockTaken, Pooled
+from pepsi.dispatch.leadership import PATIENCE, Leadership, LockTaken, Pooled, refuse_shared
 from pepsi.reactor.session import Refused, Unavailable
 from pepsi.sched.events import Event, Fenced, LockHeld, LockLost
 from pepsi.sched.held import Held, Place
@@ -19,6 +19,7 @@ from tests.fakes_dispatch import FakeSession
 
 Rows = list[tuple[Any, ...]]
 TOKEN = 7 << 40 | 1
+OWN = (815, "2026-01-01 00:00:00.123456+00")
 HOLDER = (4711, "10.0.0.5", "2026-01-01 00:00:00+00", "pepsi-dispatch: lock and claims")
 
 
@@ -33,6 +34,8 @@ class Server:
         self.undone: Rows = []
         self.strangers: Rows = []
         self.error: Exception | None = None
+        self.raises = 0
+        """How often the lock turns out to be lost again when the epoch is to be raised."""
         self.asked: list[str] = []
         self.heard: list[Event] = []
         self.holdings = [Held(number, TOKEN, "a", strikes=0) for number in (1, 2)]
@@ -47,6 +50,8 @@ class Server:
             (statements.same_backend(), "backend", lambda: [(self.backends[len(self.asked) % len(self.backends)],)]),
             (statements.try_lock(), "lock", self.lock),
             (statements.lock_holder(), "holder", lambda: self.holder),
+            (statements.own_session(), "own", lambda: [OWN]),
+            (statements.end_former_session(*OWN), "end", lambda: [(True,)]),
             (statements.raise_epoch(), "raise", self.raise_epoch),
             (statements.present_epoch(), "epoch", lambda: [(self.epoch,)]),
             (statements.reassert_claims([]), "reassert", lambda: self.undone),
@@ -64,6 +69,9 @@ class Server:
         return [(self.free_after < 0,)]
 
     def raise_epoch(self) -> Rows:
+        if self.raises:
+            self.raises -= 1
+            return []
         self.epoch += 1
         return [(self.epoch,)]
 
@@ -86,8 +94,19 @@ def failed(work: "defer.Deferred[Any]") -> BaseException:
 def test_a_free_lock_is_taken_and_an_epoch_begun(clock: Clock) -> None:
     server = Server(clock)
     assert server.take().result == 7
-    assert server.asked == ["backend", "backend", "lock", "raise"]
+    assert server.asked == ["backend", "backend", "lock", "own", "raise"]
     assert not server.heard
+
+
+def test_an_epoch_is_not_begun_without_the_lock(clock: Clock) -> None:
+    server = Server(clock)
+    server.raises = 2
+    taken = server.take()
+    clock.pump([0.5])
+    assert not taken.called
+    clock.pump([0.5])
+    assert taken.result == 7
+    assert server.asked.count("lock") == 3
 
 
 def test_a_lock_that_is_let_go_in_time_is_waited_for(clock: Clock) -> None:
@@ -135,6 +154,29 @@ def test_a_standby_waits_without_limit(clock: Clock) -> None:
     assert taken.result == 7
 
 
+def test_a_standby_outlasts_an_outage_and_a_start_does_not(clock: Clock) -> None:
+    for standby in (True, False):
+        server = Server(clock, free_after=1e9)
+        taken = server.take(standby=standby)
+        clock.pump([0.5] * 3)
+        server.error = Unavailable("the server is restarted")
+        clock.pump([0.5] * 1000)
+        if not standby:
+            assert isinstance(failed(taken), Unavailable)
+            continue
+        server.error, server.free_after = None, 0
+        clock.pump([0.5])
+        assert taken.result == 7
+
+
+def test_two_sessions_that_are_one_at_the_server_are_refused(clock: Clock) -> None:
+    one, other = Server(clock), Server(clock)
+    sessions = cast(Any, one.session), cast(Any, other.session)
+    assert isinstance(failed(defer.ensureDeferred(refuse_shared(*sessions))), Pooled)
+    other.backends = [101]
+    assert defer.ensureDeferred(refuse_shared(*sessions)).result is None
+
+
 def test_a_pooler_is_refused(clock: Clock) -> None:
     server = Server(clock)
     server.backends = [100, 101]
@@ -151,7 +193,7 @@ def test_a_lost_session_is_a_lost_lock_and_a_new_one_is_reconciled_before_the_lo
     assert server.heard == [LockLost()]
     server.undone, server.strangers = [(1,)], [(9,)]
     server.session.return_()
-    assert server.asked == ["lock", "epoch", "reassert", "return"]
+    assert server.asked == ["lock", "own", "epoch", "reassert", "return"]
     assert server.heard == [LockLost(), LockHeld()]
     reassert, strangers = server.session.ran[-2:]
     assert reassert.params == {"ids": [1, 2], "claims": [TOKEN] * 2, "stages": ["a", "a"]}
@@ -179,6 +221,9 @@ def test_our_own_former_session_may_hold_the_lock_for_a_while(clock: Clock) -> N
     assert server.heard == [LockLost()]
     clock.pump([0.5])
     assert server.heard == [LockLost(), LockHeld()]
+    ended = [statement.params for statement in server.session.ran if "pg_terminate_backend" in statement.text]
+    assert ended
+    assert all((params["pid"], params["since"]) == OWN for params in ended), "nobody else's session is ended"
 
 
 def test_another_epoch_means_that_this_dispatcher_was_replaced(clock: Clock) -> None:

@@ -8,7 +8,7 @@ from twisted.logger import capturedLogs
 
 from pepsi.db import leadership as statements
 from pepsi.db.statement import Statement
-from pepsi.dispatch.recovery import PATIENCE, STEP, Recovery
+from pepsi.dispatch.recovery import GRACE, PATIENCE, STEP, Recovery
 from pepsi.reactor.session import Unavailable
 from pepsi.sched.events import Event, FormerReturned, Wake, Woken
 from tests.fakes_dispatch import FakeSession
@@ -64,10 +64,22 @@ def test_nothing_left_is_nothing_said(clock: Clock) -> None:
     assert not logged
 
 
-def test_former_workers_are_ended_and_waited_for(clock: Clock) -> None:
+def test_former_workers_may_finish_what_they_are_at(clock: Clock) -> None:
+    server = Server(clock, [WORKER], rows=5)
+    with capturedLogs():
+        done = server.run()
+        clock.pump([STEP] * (int(GRACE / STEP) - 1))
+        server.workers = []
+        clock.advance(STEP)
+    assert done.called
+    assert not server.ended
+
+
+def test_former_workers_that_do_not_end_are_ended_and_waited_for(clock: Clock) -> None:
     server = Server(clock, [WORKER, WORKER], rows=5)
     with capturedLogs() as logged:
         done = server.run()
+        clock.pump([STEP] * int(GRACE / STEP))
         clock.pump([STEP] * 6)
     assert server.ended == 7
     assert not server.heard

@@ -7,8 +7,8 @@ import pytest
 from twisted.internet import reactor
 from twisted.internet.threads import deferToThread
 
-from pepsi.ingress.listening import remove_stale
 from pepsi.ingress.service import DoorService
+from pepsi.reactor.listening import remove_stale
 from tests.support_reactor import with_timeout
 from tests.support_smtp import Client, make_door, open_door
 

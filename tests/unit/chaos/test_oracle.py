@@ -170,6 +170,7 @@ def test_a_double_is_excused_by_what_came_between_the_message_and_its_outcome(fa
         Fault(Kind.CUT, 0.9, 0.9, None, "pepsi-stage-send"),  # connections of another stage
         Fault(Kind.BLACKHOLE, -9.0, 0.9, None, "pepsi-dispatch: lock*"),  # too short for the dispatcher to give up
         Fault(Kind.DISPATCHER_STOP, 0.7, 3.0, 50),
+        Fault(Kind.WAITING_KILL, 0.7, 0.7, 50),
         Fault(Kind.NOTIFY_STORM, 0.7, 0.7),
         Fault(Kind.RELOAD, 0.7, 0.7),
         Fault(Kind.CLOCK_STEP, 0.7, 0.7),

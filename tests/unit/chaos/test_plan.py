@@ -23,12 +23,12 @@ def test_a_plan_is_read_from_its_subject_as_it_was_written() -> None:
 
 def test_every_deed_is_drawn() -> None:
     chance = random.Random(1)
-    assert {plan.draw(key, chance).deed for key in range(20_000)} == set(Deed)
+    assert {plan.draw(key, chance).deed for key in range(200_000)} == set(Deed)
 
 
 def test_one_deck_has_every_kind_of_fault_and_a_seed_deals_the_same_again() -> None:
     dealt = list(itertools.islice(faults.deal(random.Random(5)), faults.DECK))
-    assert set(dealt) == set(Kind) - {Kind.CRASH}
+    assert set(dealt) == set(Kind) - {Kind.CRASH, Kind.WAITING_KILL}
     assert dealt == list(itertools.islice(faults.deal(random.Random(5)), faults.DECK))
 
 
@@ -46,6 +46,17 @@ def test_the_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert (begin.event, begin.message, begin.word, begin.epoch, begin.pid) == (Event.BEGIN, 7, "70", 3, os.getpid())
     assert (act.event, end.event, end.word) == (Event.ACT, Event.END, "decided")
     assert begin.at <= act.at <= end.at
+
+
+def test_who_is_at_work_is_told_by_the_end_of_the_record(tmp_path: Path) -> None:
+    assert record.busy(tmp_path / "record") == []
+    recorder = Recorder(tmp_path, plan.WORK, 3)
+    for message in range(1, 1000):
+        recorder.begin(message, 1)
+        recorder.end(message, Outcome.DECIDED)
+    assert record.busy(tmp_path / "record") == []
+    recorder.begin(1000, 1)
+    assert record.busy(tmp_path / "record") == [os.getpid()]
 
 
 def test_a_worker_that_finds_another_one_at_its_message_says_so(tmp_path: Path) -> None:

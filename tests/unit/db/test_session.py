@@ -3,7 +3,7 @@
 import pytest
 from psycopg2.extensions import parse_dsn
 
-from pepsi.db.session import Parameters, conninfo, described
+from pepsi.db.session import Parameters, conninfo, described, pins
 from pepsi.errors import ConfigError
 
 SECRET = "hunter2"
@@ -27,6 +27,16 @@ def test_what_the_operator_says_of_keepalives_stands() -> None:
 def test_no_time_for_a_connect_is_never_taken_for_endless_time() -> None:
     made = parse_dsn(conninfo(Parameters(dsn="", application_name="a", connect_timeout=0)))
     assert made["connect_timeout"] == "2"
+
+
+def test_both_ends_give_up_a_peer_that_is_silent_for_less_than_a_minute() -> None:
+    parameters = Parameters(dsn="", application_name="a")
+    made = parse_dsn(conninfo(parameters))
+    ours = {key: int(made[key]) for key in ("keepalives_idle", "keepalives_interval", "keepalives_count")}
+    assert ours["keepalives_idle"] + ours["keepalives_interval"] * ours["keepalives_count"] < 60
+    assert int(made["tcp_user_timeout"]) < 60_000
+    for key, value in (*ours.items(), ("tcp_user_timeout", int(made["tcp_user_timeout"]))):
+        assert f"SET {key.replace('keepalives', 'tcp_keepalives')} = '{value}'" in pins(parameters)
 
 
 @pytest.mark.parametrize("dsn", [f"password={SECRET} host=db dbname=a", f"postgresql://me:{SECRET}@db/a"])

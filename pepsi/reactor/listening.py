@@ -1,4 +1,4 @@
-"""Where the door listens: Twisted's endpoints, and unix: sockets that outlive no one and belong to whoever made them.
+"""Where a service listens: Twisted's endpoints, and unix: sockets that outlive no one and belong to whoever made them.
 
 Twisted keeps a unix: socket by a link to a process id. After a kill, an id that was given to somebody else keeps the
 door shut, and a socket without the link does, too. Here the socket itself is asked whether somebody listens to it.
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from twisted.internet import tcp, unix
+from twisted.internet.address import UNIXAddress
 from twisted.internet.endpoints import serverFromString
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IListeningPort, IStreamServerEndpoint
@@ -24,17 +25,26 @@ from pepsi.errors import ConfigError
 from pepsi.model.text import one_line
 
 
-def endpoint(reactor: Any, string: str) -> IStreamServerEndpoint:
-    """Return the endpoint that *string* describes. Raises ConfigError if it describes none."""
+def endpoint(reactor: Any, string: str, key: str) -> IStreamServerEndpoint:
+    """Return the endpoint that *string* describes. Raises ConfigError, which names *key*, if it describes none."""
     used = _UnixReactor(reactor) if string.startswith("unix:") else reactor
     try:
         made: IStreamServerEndpoint = serverFromString(used, string)  # type: ignore[no-untyped-call]
     except (ValueError, TypeError, KeyError, OSError) as error:
         raise ConfigError(
-            f"[pepsi-ingress] LISTEN {string}: no such endpoint; expected tcp:25, tcp6:25, unix:/path and the like "
+            f"{key} {string}: no such endpoint; expected tcp:25, tcp6:25, unix:/path and the like "
             f"({one_line(str(error))})"
         ) from error
     return made
+
+
+def shown(address: Any) -> str:
+    """Return a listener's address as people write it."""
+    if isinstance(address, UNIXAddress):
+        name = address.name
+        return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    return f"{host}:{address.port}"
 
 
 class _UnixReactor:

@@ -1,0 +1,1 @@
+"""The dispatcher's page of metrics over HTTP."""
