@@ -31,6 +31,10 @@ class Held:
     claim: int
     stage: str
     strikes: int
+    sender: str = ""
+    charged: float | None = None
+    """Seconds that the sender was charged for it, until that is settled."""
+    charged_at: float = 0.0
     alone: bool = False
     stray: bool = False
     interrupted: int = 0
