@@ -98,21 +98,19 @@ class Dispatch:
     )
     fair_scheduling: bool = boolean(
         "yes",
-        doc="Whether senders take turns at each stage by the time that their mail used, instead of oldest mail first. "
-        "Has no effect in this release.",
+        doc="Whether senders take turns at each stage by the time that their mail used, instead of oldest mail first.",
     )
     fair_half_life: float = duration(
         "60 s",
         low=SHORTEST,
         high=LONGEST,
-        doc="How long it takes until half of the time that a sender used is forgotten. Has no effect in this release.",
+        doc="How long it takes until half of the time that a sender used is forgotten.",
     )
     fair_fifo_percent: int = integer(
         10,
         low=0,
         high=100,
-        doc="How much of each stage goes to its oldest mail whoever sent it, in percent. "
-        "Has no effect in this release.",
+        doc="How much of each stage goes to its oldest mail whoever sent it, in percent.",
     )
     standby: bool = boolean(
         "no", doc="Whether to wait for another dispatcher of the same database to end, instead of giving up."

@@ -73,7 +73,7 @@ class Clerk:
             self._complain("waking due messages", error)
             self._report(events.DueFailed())
         else:
-            self._report(events.Flipped(len(rows)))
+            self._report(events.Flipped(tuple(row[0] for row in rows)))
 
     async def ask_running(self, look: int) -> None:
         """RunningRows; nothing when the database does not answer: the next heartbeat asks again."""

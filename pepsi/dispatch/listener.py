@@ -10,7 +10,7 @@ from pepsi.errors import DatabaseError
 from pepsi.reactor.session import Session
 from pepsi.sched.events import Event, Wake, Woken
 
-CHANNELS = ("workqueue", "workqueue_repair")
+CHANNELS = {"workqueue": Wake.NOTIFIED, "workqueue_repair": Wake.REPAIR}
 """New mail, and rows that were moved by hand."""
 
 _LISTEN = Statement("; ".join(f"LISTEN {channel}" for channel in CHANNELS), {})
@@ -33,7 +33,7 @@ class Listener:
 
     def _heard(self, channel: str) -> None:
         if channel in CHANNELS:
-            self._report(Woken(Wake.NOTIFIED))
+            self._report(Woken(CHANNELS[channel]))
 
     def _connected(self) -> None:
         defer.ensureDeferred(self._listen_again()).addErrback(

@@ -77,7 +77,7 @@ class Recovery:
                 rows, left = [], True
             if rows:
                 total += len(rows)
-                self._report(Woken(Wake.NOTIFIED))
+                self._report(Woken(Wake.REPAIR))
             elif not left:
                 break
             else:

@@ -10,6 +10,8 @@ from typing import Any
 
 from pepsi.model.row import RowStatus
 from pepsi.sched.commands import Command, Level, Note, Settlement
+from pepsi.sched.fairness import Fairness
+from pepsi.sched.floors import Floors
 from pepsi.sched.held import Held, Ledger, Place
 from pepsi.sched.owed import Owed
 from pepsi.sched.statistics import Statistics
@@ -25,8 +27,10 @@ class Books:
     statistics: Statistics
     times: Timetable
     chance: Callable[[], float]
+    fairness: Fairness
     ledger: Ledger = field(default_factory=Ledger)
     owed: Owed = field(default_factory=Owed)
+    floors: Floors = field(default_factory=Floors)
     freed: list[Held] = field(default_factory=list)
     """Claims that were parked and go on now."""
     out: list[Command] = field(default_factory=list)
@@ -44,6 +48,7 @@ class Books:
 
     def give_back(self, held: Held, now: float) -> None:
         """Owe that the row becomes pending again, as if it had never been claimed."""
+        self.fairness.refund(held, now)
         self.statistics.at(held.stage).requeues += 1
         self.owe(held, requeue(held), now)
 
@@ -61,6 +66,13 @@ class Books:
             workqueue_id=held.workqueue_id, stage=held.stage, status=write.status.value, why=why,
         )  # fmt: skip
         self.owe(held, write, now)
+
+    def take(self, held: Held, now: float) -> bool:
+        """Hold a new claim. Return whether it may go on at once; if not, it is parked."""
+        dropped = self.ledger.parked_on(held.workqueue_id)
+        if dropped is not None:
+            self.fairness.refund(dropped, now)
+        return self.ledger.take(held)
 
     def release(self, held: Held) -> None:
         """*held* has left our hands; a claim that was parked on it goes on."""

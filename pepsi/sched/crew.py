@@ -95,6 +95,7 @@ class Crew:
     def _answer(self, worker: Worker, pool: Pool, answer: Status, seconds: float, now: float) -> None:
         held = worker.line.popleft()
         self.suspects.discard(held.workqueue_id)
+        self._books.fairness.correct(held, seconds, now)
         self._count(held.stage, answer, seconds)
         if answer.warning:
             self._note(Level.WARN, "worker {worker} of {stage}: {why}", worker, why=answer.warning)
@@ -108,6 +109,7 @@ class Crew:
             self._books.statistics.passes += 1
             if len(self.done) < MOST_DONE:
                 self.done.add(held.workqueue_id)
+            self._books.floors.moved(held.workqueue_id, self._next_stage(held, answer))
             self._books.release(held)
             return
         match answer.code:
@@ -125,6 +127,12 @@ class Crew:
                     workqueue_id=held.workqueue_id, why=answer.reason or f"answered {answer.code}",
                 )  # fmt: skip
         self._books.owe(held, write, now)
+
+    def _next_stage(self, held: Held, answer: Status) -> str | None:
+        """Return the stage at which a message that was answered 0 most likely waits now, None if it is through."""
+        last = answer.report[-1].stage if answer.report else held.stage
+        pool = self.pools.get(last)
+        return None if pool is None else pool.spec.next_stage
 
     def _count(self, stage: str, answer: Status, seconds: float) -> None:
         if answer.code in (status.IO_ERROR, status.TEMP_FAIL):
@@ -151,6 +159,11 @@ class Crew:
             return
         self._forget(worker)
         why = worker.why or f"the worker ended with {event.how}"
+        if worker.line and worker.was_ready:
+            # Its head was worked on, in vain; the others were not.
+            hangs = worker.blame is Blame.HANG
+            spent = self.pools[worker.stage].spec.max_runtime if hangs else max(0.0, now - worker.head_since)
+            self._books.fairness.correct(worker.line[0], spent, now)
         if worker.life is Life.STOPPING and worker.line and event.signal == SIGKILL:
             text = "worker {worker} of {stage} had to be killed; its work on message {workqueue_id} may be done already"
             self._note(Level.WARN, text, worker, workqueue_id=worker.line[0].workqueue_id)

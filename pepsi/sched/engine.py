@@ -18,6 +18,7 @@ from pepsi.sched.claimer import Claimer
 from pepsi.sched.commands import Command, Level, Settlement
 from pepsi.sched.crew import Crew
 from pepsi.sched.events import Event, Wake
+from pepsi.sched.fairness import Fairness
 from pepsi.sched.gauges import Gauges
 from pepsi.sched.held import Held
 from pepsi.sched.statistics import Statistics
@@ -38,12 +39,19 @@ STRAY = "its worker answered 0 and committed nothing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The dispatcher's own settings, in seconds. With *trace* each message's steps are noted."""
+    """The dispatcher's own settings, in seconds. With *trace* each message's steps are noted.
+
+    *fair*: senders take turns. What one has used is halved each *fair_half_life*, and *fair_fifo_percent* of the rows
+    are the oldest ones whoever sent them.
+    """
 
     worker_idle_timeout: float = 5.0
     poll_interval: float = 30.0
     stats_interval: float = 60.0
     stop_time: float = 25.0
+    fair: bool = True
+    fair_half_life: float = 60.0
+    fair_fifo_percent: int = 10
     trace: bool = False
 
 
@@ -58,9 +66,14 @@ class Engine:
         self._times = Timetable(settings.poll_interval, beat_at=now + settings.poll_interval)
         self._stats = Statistics(settings.stats_interval, number=0, flushed_at=now, told_at=now)
         self._sweeping = Sweeping(settings.stats_interval, swept_at=now)
-        self._books = Books(self._stats, self._times, chance)
+        fairness = Fairness(settings.fair_half_life, settings.fair_fifo_percent)
+        self._books = Books(self._stats, self._times, chance, fairness)
         self._crew = Crew(specs, self._books, idle_timeout=settings.worker_idle_timeout, trace=settings.trace)
-        self._claimer = Claimer(epoch, self._crew.pools, self._books.ledger)
+        for pool in self._crew.pools.values():
+            pool.fair = settings.fair
+        self._claimer = Claimer(
+            epoch, self._crew.pools, self._books.ledger, self._books.floors, fairness if settings.fair else None
+        )
         self._lock_lost: float | None = now
         self._stop_by: float | None = None
         self._fenced: float | None = None
@@ -140,7 +153,9 @@ class Engine:
             case events.WorkerNotStarted():
                 self._crew.not_started(event, now)
             case events.Settled(locked):
-                for held in self._books.owed.written(now, locked):
+                written = list(self._books.owed.written(now, locked))
+                self._books.floors.returned(held.workqueue_id for held in written)
+                for held in written:
                     self._books.release(held)
                 if locked:
                     text = "somebody holds locks on messages {ids}, for which something is to be written"
@@ -152,13 +167,16 @@ class Engine:
                 self._times.answered(now, delay)
             case events.DueFailed():
                 self._times.failed(now)
-            case events.Flipped(count):
-                self._times.flipped(now, more=count >= FLIP_LIMIT)
+                self._books.floors.doubt()
+            case events.Flipped(ids):
+                self._times.flipped(now, more=len(ids) >= FLIP_LIMIT)
+                self._books.floors.returned(ids)
                 self._wake(Wake.DUE, now)
             case events.RunningRows(look=look):
                 self._census = event if look == self._look else self._census
             case events.FormerReturned():
                 self._former_returned = True
+                self._books.floors.doubt(certain=True)
             case events.Flushed():
                 self._stats.end(written=True)
             case events.FlushFailed():
@@ -173,6 +191,7 @@ class Engine:
                 self._claimer.unknown = False
                 self._forget_looks()
                 self._books.owed.hurry()
+                self._books.floors.doubt(certain=True)
                 self._wake(Wake.CONNECTED, now)
             case events.Fenced(why):
                 self._fenced = now
@@ -191,16 +210,19 @@ class Engine:
     def _wake(self, reason: Wake, now: float) -> None:
         self._stats.wakes[reason] = self._stats.wakes.get(reason, 0) + 1
         self._claimer.wake()
+        if reason in (Wake.HEARTBEAT, Wake.CONNECTED, Wake.REPAIR):
+            self._books.floors.doubt(certain=reason is Wake.REPAIR)
         self._ask_due = self._ask_due or reason in (Wake.HEARTBEAT, Wake.CONNECTED)
 
     def _claimed(self, event: events.Claimed, now: float) -> None:
-        got: dict[str, int] = {}
+        nothing_left = self._claimer.came_back(event, now)
         for row in event.rows:
-            got[row.stage] = got.get(row.stage, 0) + 1
-            held = Held(row.workqueue_id, event.token, row.stage, row.strikes, interrupted=row.interrupted)
-            if self._books.ledger.take(held):
+            held = Held(row.workqueue_id, event.token, row.stage, row.strikes, row.sender, interrupted=row.interrupted)
+            if self._settings.fair:
+                self._books.fairness.charge(held, self._crew.pools[row.stage].average, now)
+            if self._books.take(held, now):
                 self._queue(held, now)
-        if self._claimer.came_back(got) or self._ask_due:
+        if nothing_left or self._ask_due:
             self._times.want_ask(now)
         self._ask_due = False
 
@@ -257,7 +279,7 @@ class Engine:
             strangers.add(key)
             if key in self._strangers:
                 held = Held(*key, row.stage, row.strikes, stray=True)
-                self._books.ledger.take(held)
+                self._books.take(held, now)
                 self._return_stray(held, now)
         self._strangers = strangers
         self._done_before, self._crew.done = self._crew.done, set()

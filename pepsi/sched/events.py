@@ -13,6 +13,8 @@ class Wake(enum.StrEnum):
     HEARTBEAT = "heartbeat"
     CONNECTED = "connected"
     DUE = "due"
+    REPAIR = "repair"
+    """Somebody has moved rows by hand: they may be older than all that was claimed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +149,9 @@ class DueFailed:
 
 @dataclass(frozen=True, slots=True)
 class Flipped:
-    """So many due rows are pending now."""
+    """These due rows are pending now."""
 
-    count: int
+    ids: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

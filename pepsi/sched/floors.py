@@ -179,7 +179,7 @@ class Floors:
             last = min(passed, stage.newest)
             stage.near.note(int(last), now)
             stage.far.note(int(last), now)
-        for number, sender in () if all_taken else rows:
+        for number, sender in () if all_taken or oldest >= len(rows) else rows:
             self._follow(stage, sender, number, now)
 
     def end(self, now: float, *, failed: bool = False) -> None:

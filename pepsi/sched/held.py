@@ -73,6 +73,11 @@ class Ledger:
         """How many claims of *stage* are held."""
         return self._in_flight.get(stage, 0)
 
+    def parked_on(self, workqueue_id: int) -> Held | None:
+        """Return the claim that waits until another one of this row is let go, if any."""
+        held = self._held.get(workqueue_id)
+        return None if held is None else held.parked
+
     def take(self, held: Held) -> bool:
         """Hold a new claim. Return whether it may go on at once; if not, it is parked.
 

@@ -8,6 +8,8 @@ from pepsi.sched.worker import Life, Worker
 
 BEARABLE = 0.050
 """Seconds of work ahead that an id may be put behind while the stage could start another worker."""
+AHEAD = 0.015
+"""Seconds of work that a worker is handed ahead of time where senders take turns: more than the way to it takes."""
 
 
 class Elsewhere(enum.Enum):
@@ -55,6 +57,15 @@ def choose(
         if least is not None:
             return least
     return Elsewhere.WAIT
+
+
+def depth(queue_limit: int, average: float) -> int:
+    """Return how many ids a worker is handed where senders take turns: while the work ahead of one is short.
+
+    What is handed over cannot be overtaken any more. Where a message takes *average* seconds, long enough for the next
+    one to be handed over in time, none has to wait in a pipe behind another.
+    """
+    return max(1, min(queue_limit, math.ceil(AHEAD / average))) if average > 0 else queue_limit
 
 
 def choose_alone(workers: Iterable[Worker], *, waiting: int, may_start: bool) -> Worker | Elsewhere:

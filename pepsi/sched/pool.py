@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pepsi.model.stage import StageSpec
 from pepsi.sched.cooldown import Cooldown
 from pepsi.sched.held import Held
-from pepsi.sched.packing import Elsewhere, choose, choose_alone, kept_free
+from pepsi.sched.packing import Elsewhere, choose, choose_alone, depth, kept_free
 from pepsi.sched.worker import Life, Worker
 
 FIRST_GUESS = 0.010
@@ -21,6 +21,8 @@ class Pool:
     """One stage's part of the dispatcher. *average* is its time for a message, in seconds."""
 
     spec: StageSpec
+    fair: bool = False
+    """Whether senders take turns, so that little is handed out ahead of time."""
     workers: dict[int, Worker] = field(default_factory=dict)
     waiting: deque[Held] = field(default_factory=deque)
     lonely: deque[Held] = field(default_factory=deque)
@@ -44,15 +46,30 @@ class Pool:
         """Pauses that last, or of whose end nobody knows yet."""
         return [pause for pause in (self.cooldown, self.hold_off) if not pause.told]
 
-    def room(self, in_flight: int, now: float) -> int:
-        """Return how many ids may be claimed for the stage, with *in_flight* held already."""
+    @property
+    def depth(self) -> int:
+        """How many ids a worker is handed at most, its head among them."""
+        return depth(self.spec.queue_limit, self.average) if self.fair else self.spec.queue_limit
+
+    @property
+    def goal(self) -> int:
+        """How many ids it is good to have in flight: what workers can be handed, and a few that wait for that."""
+        return self.limit * min(self.spec.queue_limit, self.depth + 1)
+
+    def room(self, in_flight: int, now: float, *, urgent: bool = False) -> int:
+        """Return how many ids may be claimed for the stage, with *in_flight* held already.
+
+        What is claimed ahead of time keeps out what comes later and should go first. *urgent*: such mail may have come,
+        so that there is room for some of it as long as there is any at all.
+        """
         if self.hold_off.active(now):
             return 0
         capacity = self.limit * self.spec.queue_limit
         if self.cooldown.active(now):
             ready = self.spec.queue_limit * sum(w.life is Life.READY for w in self.workers.values())
             capacity = min(capacity, ready)
-        return max(0, capacity - in_flight)
+        good = min(capacity, self.goal) - in_flight
+        return max(0, min(capacity - in_flight, max(good, self.limit) if urgent else good))
 
     def hungry(self, room: int) -> bool:
         """Whether a claim is worth its round trip now, rather than after a few more answers.
@@ -60,9 +77,9 @@ class Pool:
         While a backlog is being worked off and every worker has mail in its pipe, one claim for half the capacity is
         as good as several for a slot each, and much cheaper.
         """
-        if not self.backlog or room * 2 >= self.spec.capacity:
+        if not self.backlog or room * 2 >= self.goal:
             return True
-        return any(w.life is Life.READY and not w.line for w in self.workers.values())
+        return not self.waiting and any(w.life is Life.READY and not w.line for w in self.workers.values())
 
     def measured(self, seconds: float, answers: int) -> None:
         """Fold *answers* that took *seconds* each into the average."""

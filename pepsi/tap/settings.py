@@ -10,5 +10,8 @@ def engine_settings(own: Dispatch, *, trace: bool) -> Settings:
         worker_idle_timeout=own.worker_idle_timeout,
         poll_interval=own.poll_interval,
         stats_interval=own.stats_interval,
+        fair=own.fair_scheduling,
+        fair_half_life=own.fair_half_life,
+        fair_fifo_percent=own.fair_fifo_percent,
         trace=trace,
     )

@@ -130,10 +130,10 @@ class Table:
         """In how many seconds the next paused row is due."""
         return min((row.due - now for row in self.rows.values() if row.due is not None), default=None)
 
-    def flip_due(self, limit: int, now: float) -> int:
-        """Turn due rows to pending; return how many."""
-        due = [row for row in self.rows.values() if row.due is not None and row.due <= now]
-        due.sort(key=lambda row: row.due or 0.0)
-        for row in due[:limit]:
-            row.status, row.due = RowStatus.PENDING, None
-        return len(due[:limit])
+    def flip_due(self, limit: int, now: float) -> tuple[int, ...]:
+        """Turn due rows to pending; return their ids."""
+        due = [(row.due, number) for number, row in self.rows.items() if row.due is not None and row.due <= now]
+        ids = tuple(number for _, number in sorted(due)[:limit])
+        for number in ids:
+            self.rows[number].status, self.rows[number].due = RowStatus.PENDING, None
+        return ids

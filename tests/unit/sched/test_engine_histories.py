@@ -38,7 +38,7 @@ def move(world: World, kind: int, which: int, extra: int) -> None:
     numbers = sorted(world.children, key=lambda number: (not world.children[number].doomed, number))
     match kind:
         case k if k < 12:
-            world.inject("ab"[extra % 2], count=1 + which % 3)
+            world.inject("ab"[extra % 2], count=1 + which % 3, sender=("bulk", "bulk", "light", "rare")[extra // 2])
             world.wake()
         case k if k < 30 and busy:
             world.answer(busy[which % len(busy)], count=1 + extra % 3)
@@ -78,8 +78,8 @@ def move(world: World, kind: int, which: int, extra: int) -> None:
             world.tell(events.Tick())
 
 
-def play(moves: list[Move], stop_time: float = 25.0) -> World:
-    world = World(stop_time=stop_time)
+def play(moves: list[Move], *, fair: bool, stop_time: float = 25.0) -> World:
+    world = World(stop_time=stop_time, fair=fair)
     world.start()
     for step in moves:
         move(world, *step)
@@ -91,9 +91,9 @@ def nothing_is_held(world: World) -> bool:
 
 
 @many(400)
-@given(HISTORIES)
-def test_in_the_end_every_row_has_moved_and_every_slot_is_free(moves: list[Move]) -> None:
-    world = play(moves)
+@given(HISTORIES, st.booleans())
+def test_in_the_end_every_row_has_moved_and_every_slot_is_free(moves: list[Move], fair: bool) -> None:
+    world = play(moves, fair=fair)
     world.settle_down()
     assert nothing_is_held(world)
     assert all(row.status in (RowStatus.FAILED, RowStatus.TIMEOUT) for row in world.rows.values())
@@ -101,7 +101,9 @@ def test_in_the_end_every_row_has_moved_and_every_slot_is_free(moves: list[Move]
     assert world.guilty <= world.struck
     world.wait(600)
     world.wake()
-    assert world.room_asked_for[-1] == {name: spec.capacity for name, spec in world.specs.items()}
+    room = {name: spec.capacity for name, spec in world.specs.items()}
+    # Where senders take turns, a worker of slow mail is handed one id at a time, and few more are claimed.
+    assert room == world.room_asked_for[-1] or (fair and world.room_asked_for[-1].keys() == room.keys())
     world.run()
     world.bring("a", count=20)
     world.tend()
@@ -110,9 +112,9 @@ def test_in_the_end_every_row_has_moved_and_every_slot_is_free(moves: list[Move]
 
 
 @many(200)
-@given(HISTORIES)
-def test_a_stop_at_any_moment_leaves_nothing_running(moves: list[Move]) -> None:
-    world = play(moves, stop_time=100.0)
+@given(HISTORIES, st.booleans())
+def test_a_stop_at_any_moment_leaves_nothing_running(moves: list[Move], fair: bool) -> None:
+    world = play(moves, fair=fair, stop_time=100.0)
     world.tell(events.StopRequested())
     world.settle_down()
     assert world.exit is not None

@@ -38,7 +38,9 @@ class World:
     def __init__(self, specs: dict[str, StageSpec] | None = None, **settings: Any) -> None:
         self.now = 1000.0
         self.specs = SPECS if specs is None else specs
-        self.engine = Engine(Settings(**settings), self.specs, epoch=EPOCH, now=self.now, chance=lambda: 0.5)
+        self.engine = Engine(
+            Settings(**{"fair": False} | settings), self.specs, epoch=EPOCH, now=self.now, chance=lambda: 0.5
+        )
         self.table = Table()
         self.children: dict[int, Child] = {}
         self.graves: dict[int, Child] = {}  # children that have died, and the engine does not know it yet
@@ -134,8 +136,8 @@ class World:
                 self.reports.append(due_in if self.fault("due") == "ok" else events.DueFailed())
             case commands.FlipDue(limit):
                 fault = self.fault("due")
-                count = 0 if fault == "undone" else self.table.flip_due(limit, self.now)
-                self.reports.append(events.Flipped(count) if fault == "ok" else events.DueFailed())
+                ids = () if fault == "undone" else self.table.flip_due(limit, self.now)
+                self.reports.append(events.Flipped(ids) if fault == "ok" else events.DueFailed())
             case commands.AskRunning(look):
                 if self.fault("running") == "ok":
                     self.reports.append(events.RunningRows(look=look, rows=self.running()))
