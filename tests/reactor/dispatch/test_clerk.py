@@ -88,7 +88,7 @@ def test_what_comes_back_is_told() -> None:
     office = Office([])
     assert office.do(office.clerk.ask_due()) == events.DueIn(None)
     office = Office([(1,), (2,), (3,)])
-    assert office.do(office.clerk.flip_due(10)) == events.Flipped(3)
+    assert office.do(office.clerk.flip_due(10)) == events.Flipped((1, 2, 3))
     office = Office([(1, 7 << 40 | 1, "a", 2)])
     assert office.do(office.clerk.ask_running(3)) == events.RunningRows(
         look=3, rows=(events.RunningRow(workqueue_id=1, claim=7 << 40 | 1, stage="a", strikes=2),)

@@ -51,7 +51,7 @@ def test_without_former_workers_their_rows_come_back_at_once_in_batches(clock: C
     server = Server(clock, [], rows=2500)
     with capturedLogs() as logged:
         assert server.run().called
-    assert server.heard == [Woken(Wake.NOTIFIED)] * 3 + [FormerReturned()]
+    assert server.heard == [Woken(Wake.REPAIR)] * 3 + [FormerReturned()]
     assert [entry["count"] for entry in logged] == [2500]
     assert not server.ended
 
@@ -87,7 +87,7 @@ def test_former_workers_that_do_not_end_are_ended_and_waited_for(clock: Clock) -
     server.workers = []
     clock.advance(STEP)
     assert done.called
-    assert server.heard == [Woken(Wake.NOTIFIED), FormerReturned()]
+    assert server.heard == [Woken(Wake.REPAIR), FormerReturned()]
 
 
 def test_after_ninety_seconds_they_are_taken_for_gone(clock: Clock) -> None:
@@ -98,7 +98,7 @@ def test_after_ninety_seconds_they_are_taken_for_gone(clock: Clock) -> None:
         assert not done.called
         clock.pump([STEP] * 2)
     assert done.called
-    assert server.heard == [Woken(Wake.NOTIFIED), FormerReturned()]
+    assert server.heard == [Woken(Wake.REPAIR), FormerReturned()]
     assert "still there" in logged[-2]["log_format"]
 
 
@@ -112,7 +112,7 @@ def test_it_goes_on_through_an_outage(clock: Clock) -> None:
         server.away = False
         clock.pump([STEP])
     assert done.called
-    assert server.heard == [Woken(Wake.NOTIFIED), FormerReturned()]
+    assert server.heard == [Woken(Wake.REPAIR), FormerReturned()]
 
 
 def test_a_cancel_ends_it(clock: Clock) -> None:

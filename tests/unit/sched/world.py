@@ -38,9 +38,8 @@ class World:
     def __init__(self, specs: dict[str, StageSpec] | None = None, **settings: Any) -> None:
         self.now = 1000.0
         self.specs = SPECS if specs is None else specs
-        self.engine = Engine(
-            Settings(**{"fair": False} | settings), self.specs, epoch=EPOCH, now=self.now, chance=lambda: 0.5
-        )
+        own = Settings(**{"fair": False} | settings)
+        self.engine = Engine(own, self.specs, epoch=EPOCH, now=self.now, chance=lambda: 0.5)
         self.table = Table()
         self.children: dict[int, Child] = {}
         self.graves: dict[int, Child] = {}  # children that have died, and the engine does not know it yet
