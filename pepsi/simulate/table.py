@@ -119,17 +119,17 @@ class Table:
         self._pass_over()
         return self._due[0][0] - now if self._due else None
 
-    def flip_due(self, limit: int, now: float) -> int:
-        """Turn due rows to pending; return how many."""
-        count = 0
-        while count < limit:
+    def flip_due(self, limit: int, now: float) -> tuple[int, ...]:
+        """Turn due rows to pending; return their ids."""
+        ids: list[int] = []
+        while len(ids) < limit:
             self._pass_over()
             if not self._due or self._due[0][0] > now:
                 break
             _, number = heapq.heappop(self._due)
             self._let_go(number, self.rows[number], RowStatus.PENDING)
-            count += 1
-        return count
+            ids.append(number)
+        return tuple(ids)
 
     def _oldest(self, want: Want) -> list[int]:
         waiting = (number for number in self.waiting(want.stage).oldest() if number >= want.floor)
