@@ -34,9 +34,12 @@ class Database:
 
     def run(self, statement: Statement) -> list[tuple[Any, ...]]:
         """Run *statement* on a connection kept for this, and return its rows."""
-        if not self._connections:
-            self.connect()
-        return sync.run(self._connections[0], statement)
+        return sync.run(self.connection, statement)
+
+    @property
+    def connection(self) -> Connection:
+        """The connection kept for statements of the test itself."""
+        return self._connections[0] if self._connections else self.connect()
 
     def value(self, text: str, **params: Any) -> Any:
         """Run one statement and return the only column of its only row."""

@@ -6,24 +6,55 @@ from typing import Any
 
 from pepsi.db.statement import Statement, named
 from pepsi.sched.commands import Claim, Settlement
-from pepsi.sched.events import ClaimedRow, RunningRow
+from pepsi.sched.events import Claimed, ClaimedRow, RunningRow, Window
 
 Row = tuple[Any, ...]
 
 
 def claim(command: Claim) -> Statement:
     """Claim rows as *command* says."""
+    wants = command.wants
+    asked = {
+        "claim": command.token,
+        "stages": [want.stage for want in wants],
+        "capacities": [want.capacity for want in wants],
+        "floors": [want.floor for want in wants],
+    }
+    if not command.fair:
+        return named("claim_oldest", **asked)
+    # The order of code points is that of their bytes in UTF-8, which the database goes by.
+    senders = [
+        (number, sender)
+        for number, want in enumerate(wants, 1)
+        for sender in sorted(want.senders, key=lambda sender: sender.key)
+    ]
     return named(
-        "claim_oldest",
-        stages=[want.stage for want in command.wants],
-        capacities=[want.capacity for want in command.wants],
-        claim=command.token,
+        "claim_fair",
+        **asked,
+        fifo=[want.fifo for want in wants],
+        averages=[want.average for want in wants],
+        afters=[want.after for want in wants],
+        sender_stages=[number for number, _ in senders],
+        sender_keys=[sender.key for _, sender in senders],
+        leads=[sender.lead for _, sender in senders],
+        sender_floors=[sender.floor for _, sender in senders],
     )
 
 
-def claimed(rows: Iterable[Row]) -> tuple[ClaimedRow, ...]:
-    """Read what a claim returned."""
-    return tuple(ClaimedRow(workqueue_id=row[0], stage=row[1], strikes=row[2]) for row in rows)
+def claimed(command: Claim, rows: Iterable[Row]) -> Claimed:
+    """Read what the claim that *command* asked for returned."""
+    taken, windows = [], []
+    for workqueue_id, stage, sender, strikes, interrupted, *window in rows:
+        if workqueue_id is None:
+            last, complete, lowest = window
+            windows.append(Window(stage=stage, last=last, complete=complete, lowest=lowest))
+        else:
+            taken.append(
+                ClaimedRow(
+                    workqueue_id=workqueue_id, stage=stage, sender=sender, strikes=strikes, interrupted=interrupted
+                )
+            )
+    return Claimed(token=command.token, rows=tuple(taken), windows=tuple(windows))
 
 
 def settle(settlements: Sequence[Settlement]) -> Statement:

@@ -43,7 +43,7 @@ class Clerk:
         except DatabaseError:
             self._report(events.ClaimFailed())
         else:
-            self._report(events.Claimed(token=command.token, rows=claims.claimed(rows)))
+            self._report(claims.claimed(command, rows))
 
     async def settle(self, command: commands.Settle) -> None:
         """Settled, or SettleFailed."""

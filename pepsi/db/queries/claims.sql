@@ -1,7 +1,15 @@
 -- name: claim_oldest
 -- Turn the oldest pending rows of each stage to running, in the order in which they are to be handed out.
-SELECT workqueue_id, stage, strikes
-FROM pepsi.workqueue_claim(%(stages)s::text[], %(capacities)s::integer[], %(claim)s)
+SELECT workqueue_id, stage, sender, strikes, interrupted
+FROM pepsi.workqueue_claim(%(claim)s, %(stages)s::text[], %(capacities)s::integer[], %(floors)s::bigint[])
+
+-- name: claim_fair
+-- Turn pending rows of each stage to running in the fair order. Rows without an id tell which senders were looked at.
+SELECT workqueue_id, stage, sender, strikes, interrupted, last, complete, lowest
+FROM pepsi.workqueue_claim_fair(
+    %(claim)s, %(stages)s::text[], %(capacities)s::integer[], %(fifo)s::integer[],
+    %(averages)s::double precision[], %(afters)s::text[], %(floors)s::bigint[], %(sender_stages)s::integer[],
+    %(sender_keys)s::text[], %(leads)s::double precision[], %(sender_floors)s::bigint[])
 
 -- name: settle
 -- Write what the dispatcher decided about rows that it has claimed; a row that moved on meanwhile is not hit. Steps over

@@ -51,16 +51,16 @@ class Office:
 
 
 def test_a_claim_goes_over_the_session_that_holds_the_lock() -> None:
-    office = Office([(1, "a", 0), (5, "b", 2)])
+    office = Office([(1, "a", "ip:192.0.2.1", 0, 0), (5, "b", "user:x", 2, 3)])
     assert office.do(office.clerk.claim(CLAIM)) == events.Claimed(
         token=CLAIM.token,
         rows=(
-            events.ClaimedRow(workqueue_id=1, stage="a", strikes=0),
-            events.ClaimedRow(workqueue_id=5, stage="b", strikes=2),
+            events.ClaimedRow(workqueue_id=1, stage="a", sender="ip:192.0.2.1"),
+            events.ClaimedRow(workqueue_id=5, stage="b", sender="user:x", strikes=2, interrupted=3),
         ),
     )
     (statement,) = office.locked.ran
-    assert statement.params == {"stages": ["a", "b"], "capacities": [4, 2], "claim": CLAIM.token}
+    assert statement.params == {"stages": ["a", "b"], "capacities": [4, 2], "floors": [0, 0], "claim": CLAIM.token}
     assert not office.writes.ran
 
 
