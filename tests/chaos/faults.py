@@ -23,6 +23,7 @@ class Kind(enum.Enum):
     REFUSE = "connections refused"
     NOTIFY_STORM = "notify storm"
     RELOAD = "configuration changed"
+    BAD_CONFIG = "configuration broken"
     SECOND = "second dispatcher"
     CLOCK_STEP = "clock stepped"
     HELD_ROWS = "rows and snapshot held"
@@ -33,7 +34,8 @@ class Kind(enum.Enum):
 
 ALL = "*"
 
-_SERVER = frozenset({Kind.SERVER_KILL, Kind.BACKEND_KILL})
+_OF_ALL = frozenset({Kind.SERVER_KILL, Kind.BACKEND_KILL, Kind.DISPATCHER_KILL, Kind.BAD_CONFIG})
+"""They can end whatever is at work: a dispatcher that cannot read its configuration ends, and its workers with it."""
 _OF_ONE_WORKER = frozenset({Kind.WORKER_KILL, Kind.WORKER_STOP, Kind.CRASH})
 _CONNECTIONS = frozenset({Kind.SESSION_END, Kind.CUT, Kind.BLACKHOLE, Kind.DELAY, Kind.REFUSE})
 
@@ -63,7 +65,7 @@ class Fault:
         """
         if self.begin > end or self.end + TAIL < begin:
             return False
-        if self.kind in _SERVER or self.kind is Kind.DISPATCHER_KILL:
+        if self.kind in _OF_ALL:
             return True
         if self.kind in _OF_ONE_WORKER:
             return self.pid == pid
@@ -91,6 +93,7 @@ _WEIGHTS = {
     Kind.REFUSE: 1,
     Kind.NOTIFY_STORM: 1,
     Kind.RELOAD: 2,
+    Kind.BAD_CONFIG: 1,
     Kind.SECOND: 1,
     Kind.CLOCK_STEP: 2,
     Kind.HELD_ROWS: 1,

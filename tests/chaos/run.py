@@ -14,8 +14,12 @@ import psycopg2
 
 from tests.chaos import faults, oracle, processes, record
 from tests.chaos.faults import Kind
+from tests.chaos.ledger import Ledger
 from tests.chaos.load import Load
 from tests.chaos.mischief import Mischief
+from tests.chaos.on_network import OnNetwork
+from tests.chaos.on_processes import OnProcesses
+from tests.chaos.on_server import OnServer
 from tests.chaos.oracle import History, Row
 from tests.chaos.outage import is_outage
 from tests.chaos.puppet import DSN
@@ -62,6 +66,7 @@ class Run:
     scene: Scene
     supervisor: Supervisor
     load: Load
+    ledger: Ledger
     mischief: Mischief
     report: Report
     say: Callable[[str], None]
@@ -80,7 +85,7 @@ class Run:
         self._faults(begun)
         self.report.seconds = time.monotonic() - begun
         self.say("the faults are over")
-        self.mischief.end()
+        self.ledger.end()
         self.load.stop()
         begun = time.monotonic()
         try:
@@ -117,7 +122,7 @@ class Run:
             self._tended = now
             self.scene.server.tend()
         self.supervisor.tend()
-        self.mischief.tend()
+        self.ledger.tend()
         self._watch()
         self._pause.wait(0.02)
 
@@ -194,8 +199,8 @@ class Run:
             )
         ]
         entries = record.read(scene.directory / "record")
-        report.verdict = oracle.judge(History(self.load.sent, entries, self.mischief.faults, rows, OUTCOME))
-        report.count(self.mischief.faults)
+        report.verdict = oracle.judge(History(self.load.sent, entries, self.ledger.faults, rows, OUTCOME))
+        report.count(self.ledger.faults)
         report.missed_faults = self.mischief.missed
         report.restarts = self.supervisor.restarts
         report.violations += self.supervisor.strange + self.supervisor.troubles() + report.verdict.violations
@@ -208,38 +213,35 @@ class Run:
                 gauge = _gauge(life.process.pid)
                 memory = f"{gauge.memory / 2**20:.1f} MiB, {gauge.descriptors} descriptors"
         done = len(self.load.sent)
-        return f"{seconds:.0f} s: {done} messages, {len(self.mischief.faults)} faults; the dispatcher: {memory}"
+        return f"{seconds:.0f} s: {done} messages, {len(self.ledger.faults)} faults; the dispatcher: {memory}"
 
 
 def chaos(orders: Orders, say: Callable[[str], None]) -> Report:
     """Carry out *orders*, and return what came of it. Nothing of it is left behind, whatever happens."""
     report = Report(orders.seed, orders.seconds)
     with contextlib.ExitStack() as stack:
-        place = stack.enter_context(scene(say))
+        place = stack.enter_context(scene())
         environ = {**os.environ, "PYTHONPATH": str(ROOT), DSN: place.proxied}
         supervisor = Supervisor(place.directory, place.config, place.clock, environ)
         stack.callback(_clear, place.directory)
         stack.callback(supervisor.close)
         load = Load(place.dsn, place.directory, orders.seed, orders.rate)
         stack.callback(load.close)
+        hurry = orders.seconds < HURRY
+        ledger = Ledger(random.Random(orders.seed + 1))
+        stack.callback(ledger.end)
         mischief = Mischief(
-            supervisor=supervisor,
-            proxy=place.proxy,
-            dsn=place.dsn,
-            postmaster=place.postmaster,
-            clock=place.clock,
-            standby=place.standby,
-            chance=random.Random(orders.seed + 1),
-            hurry=orders.seconds < HURRY,
+            OnProcesses(ledger, supervisor, place.clock, place.standby, hurry),
+            OnServer(ledger, supervisor, place.dsn, place.postmaster),
+            OnNetwork(ledger, place.proxy, hurry),
         )
-        stack.callback(mischief.end)
         try:
-            Run(orders, place, supervisor, load, mischief, report, say).play()
+            Run(orders, place, supervisor, load, ledger, mischief, report, say).play()
         except Stuck as error:
             report.violations.append(str(error))
         finally:
             if orders.keep is not None:
-                _keep(place.directory, orders.keep, mischief)
+                _keep(place, orders.keep, ledger)
     return report
 
 
@@ -253,9 +255,9 @@ def _clear(directory: Path) -> None:
         processes.end(pid)
 
 
-def _keep(directory: Path, place: Path, mischief: Mischief) -> None:
-    place.mkdir(parents=True, exist_ok=True)
-    for path in directory.iterdir():
+def _keep(place: Scene, target: Path, ledger: Ledger) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    for path in [*place.directory.iterdir(), place.server_log]:
         if path.is_file() and not path.name.startswith("seen-"):
-            (place / path.name).write_bytes(path.read_bytes())
-    (place / "faults").write_text("".join(f"{fault}\n" for fault in mischief.faults))
+            (target / path.name).write_bytes(path.read_bytes())
+    (target / "faults").write_text("".join(f"{fault}\n" for fault in ledger.faults))

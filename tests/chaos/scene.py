@@ -4,7 +4,7 @@ import contextlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,11 @@ class Scene:
         with contextlib.closing(sync.connect(parameters)) as connection:
             return sync.run(connection, Statement(text, params))
 
+    @property
+    def server_log(self) -> Path:
+        """What the server has to say."""
+        return home_of(self.directory) / "server.log"
+
     def postmaster(self) -> int | None:
         """Return the process id of the server, None if it does not run."""
         try:
@@ -52,11 +57,11 @@ class Scene:
 
 
 @contextlib.contextmanager
-def scene(say: Callable[[str], None]) -> Iterator[Scene]:
+def scene() -> Iterator[Scene]:
     """Set the scene up in a directory of its own, for the length of a block."""
     directory = Path(tempfile.mkdtemp(prefix="pepsi-chaos-"))
     try:
-        server = PrivateServer(directory, log=say)
+        server = PrivateServer(directory)
         with contextlib.ExitStack() as stack:
             stack.callback(server.stop)
             given = server.start()

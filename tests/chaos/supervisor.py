@@ -52,6 +52,8 @@ class Supervisor:
     main: Life | None = None
     beside: list[Life] = field(default_factory=list)
     restarts: int = 0
+    broken: bool = False
+    """Whether the configuration is broken just now, and an end with 78 in order."""
     strange: list[str] = field(default_factory=list)
     """Ends that nobody can account for."""
     _due: float = 0.0
@@ -135,6 +137,6 @@ class Supervisor:
         status = life.process.returncode
         self._due = time.monotonic() + PAUSE
         # It ends with 1 if the database is away at its start, if another one holds the lock, and if one replaced it.
-        expected = status == -signal.SIGKILL if life.why == "killed" else status == 1
+        expected = status == -signal.SIGKILL if life.why == "killed" else status in ((1, 78) if self.broken else (1,))
         if not expected:
             self.strange.append(f"{life.log.name}: ended with {status}{', ' + life.why if life.why else ''}")

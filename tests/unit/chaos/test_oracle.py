@@ -148,6 +148,7 @@ EXCUSES = [
     Fault(Kind.DISPATCHER_KILL, 1.2, 1.2, 50),
     Fault(Kind.SERVER_KILL, 1.2, 3.2, 51),
     Fault(Kind.BACKEND_KILL, 1.2, 1.2, 52, "pepsi-dispatch: writes"),
+    Fault(Kind.BAD_CONFIG, 0.2, 4.0),
     Fault(Kind.CUT, 0.9, 0.9, None, "pepsi-stage-*"),
     Fault(Kind.BLACKHOLE, 0.9, 4.0, None, ALL),
     Fault(Kind.SESSION_END, 0.9, 0.9, 53, "pepsi-stage-work"),
