@@ -210,7 +210,7 @@ class Session:
     async def _reconnect(self) -> None:
         if self._reactor.seconds() - self._up_since > LONGEST_DELAY:
             self._delay = 0.0  # it did well for a while: the first attempt is made at once
-        attempts = 0
+        told = ""
         while self._wanted:
             if self._delay:
                 await task.deferLater(self._reactor, self._delay * (0.75 + self._chance() / 2))
@@ -218,9 +218,11 @@ class Session:
             try:
                 await self._connect()
             except psycopg2.Error as error:
-                attempts += 1
-                level = self.log.warn if attempts == 1 else self.log.debug
-                level("database session {name} cannot connect: {why}", name=self._name, why=_sentence(error))
+                # Once for each reason: a server that came back read-only is another story than one that is away.
+                why = _sentence(error)
+                level = self.log.debug if why == told else self.log.warn
+                level("database session {name} cannot connect: {why}", name=self._name, why=why)
+                told = why
                 continue
             break
         self._healing = None
