@@ -13,6 +13,7 @@ from twisted.internet.task import Clock
 from twisted.logger import capturedLogs
 
 from pepsi.db.faults import fault_of
+from pepsi.dispatch import recovery
 from pepsi.dispatch.clerk import Clerk
 from pepsi.dispatch.fleet import GRACE
 from pepsi.dispatch.program import launch
@@ -95,7 +96,7 @@ def test_former_workers_have_their_time_to_go_after_an_outage(clock: Clock) -> N
         done = server.run()
         clock.pump([STEP] * int(PATIENCE / STEP + 1))
         server.away = False
-        clock.pump([STEP] * (int(GRACE / STEP) + 1))
+        clock.pump([STEP] * (int(recovery.GRACE / STEP) + 1))
     assert server.ended
     assert not done.called
     assert Woken not in {type(event) for event in server.heard}
