@@ -60,6 +60,10 @@ def act(cursor: "psycopg2.extensions.cursor", number: int, locks: int) -> str:
         case "leave":
             record("child", subprocess.Popen(["sleep", argument]).pid)
             os._exit(3)
+        case "late":
+            seconds, _, answer = argument.partition(" ")
+            time.sleep(float(seconds))
+            return answer
         case "slow":
             time.sleep(float(argument))
         case "twice":
