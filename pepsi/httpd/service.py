@@ -27,6 +27,8 @@ CONNECTIONS = 16
 """Clients at once; more are turned away. Each costs a descriptor, which workers need more."""
 IDLE = 30
 """Seconds that a client may say nothing."""
+FRESH = 1.0
+"""Seconds for which a page is good: whoever asks again and again does not keep the dispatcher from its work."""
 BODY_LIMIT = 65_536
 """Bytes of a request's body, of which none is wanted, after which the client is cut off."""
 
@@ -36,10 +38,13 @@ class Pages(Resource):
 
     isLeaf = True
 
-    def __init__(self, read: Callable[[], Reading]) -> None:
+    def __init__(self, read: Callable[[], Reading], clock: Callable[[], float]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._read = read
+        self._clock = clock
         self._exposition = Exposition(read)
+        self._metrics = b""
+        self._rendered_at = float("-inf")
 
     def render(self, request: Any) -> bytes:
         """Answer. To HEAD as to GET, without the page itself."""
@@ -55,11 +60,17 @@ class Pages(Resource):
     def _get(self, request: Any) -> bytes:
         match request.path:
             case b"/metrics":
-                return _page(request, 200, self._exposition.render(), CONTENT_TYPE)
+                return _page(request, 200, self._page_of_metrics(), CONTENT_TYPE)
             case b"/healthz":
                 trouble = self._read().trouble
                 return _page(request, 503 if trouble else 200, f"{trouble or 'ok'}\n".encode())
         return _page(request, 404, b"there are /metrics and /healthz\n")
+
+    def _page_of_metrics(self) -> bytes:
+        now = self._clock()
+        if now - self._rendered_at >= FRESH:
+            self._metrics, self._rendered_at = self._exposition.render(), now
+        return self._metrics
 
 
 def _page(request: Any, code: int, body: bytes, content_type: str = "text/plain; charset=utf-8") -> bytes:
@@ -110,7 +121,7 @@ class MetricsService(Service):
     def __init__(self, reactor: Any, string: str, read: Callable[[], Reading], fail: Callable[[str], None]) -> None:
         self._string = string
         self._endpoint = endpoint(reactor, string, KEY)
-        site = QuietSite(Pages(read), requestFactory=BodilessRequest, timeout=IDLE, reactor=reactor)  # type: ignore[no-untyped-call]
+        site = QuietSite(Pages(read, reactor.seconds), requestFactory=BodilessRequest, timeout=IDLE, reactor=reactor)  # type: ignore[no-untyped-call]
         self._factory = Bounded(site)  # type: ignore[no-untyped-call]
         self._fail = fail
         self._port: IListeningPort | None = None

@@ -31,6 +31,9 @@ from pepsi.model.text import storable
 LINE_LIMIT = 8192
 """Characters of one event's text that are written, its traceback not counted."""
 
+LONGEST_LIST = 1000
+"""Of a longer list the JSON has the text: ids of messages are fewer than that."""
+
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _OWN_FIELD = ("log_", "isError", "format", "time", "message", "failure", "why")
 
@@ -116,6 +119,12 @@ def _shown(text: str) -> str:
 
 def _plain(value: object) -> object:
     """Return *value* as JSON has it, or as text if it has no such thing."""
+    if isinstance(value, (list, tuple)) and len(value) <= LONGEST_LIST:
+        return [_scalar(each) for each in value]
+    return _scalar(value)
+
+
+def _scalar(value: object) -> object:
     if value is None or isinstance(value, (bool, int)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     return safe_str(value)[:LINE_LIMIT]

@@ -1,5 +1,6 @@
 """The dispatcher as a service: what its manager hears, and what can be fetched from it."""
 
+import json
 import re
 import socket
 import urllib.error
@@ -115,3 +116,18 @@ def test_an_address_for_metrics_that_is_taken_is_an_error_at_the_start(theatre: 
         dispatcher = theatre.dispatcher(wait=False)
         dispatcher.wait_for(r"cannot listen where \[pepsi-dispatch\] METRICS_LISTEN says")
         assert dispatcher.wait() == 1
+
+
+def test_the_log_can_be_read_by_programs_line_by_line(theatre: Theatre) -> None:
+    dispatcher = theatre.dispatcher("--log-json", "-L", "debug")
+    (number,) = theatre.inject("answer 65 it is \u2028 odd\nor so")
+    until(lambda: theatre.status(number) == "failed")
+    assert dispatcher.stop() == 0
+    records = [json.loads(line) for line in dispatcher.said]
+    assert all({"time", "level", "logger", "text"} <= record.keys() for record in records)
+    (failed,) = (record for record in records if record["text"].startswith(f"message {number} failed"))
+    assert (failed["workqueue_id"], failed["stage"], failed["level"]) == (number, "puppet", "info")
+    (answer,) = (record for record in records if record["text"].startswith(f"message {number} answered"))
+    assert (answer["code"], answer["level"]) == (65, "debug")
+    (total,) = (record for record in records if " passes, " in record["text"])
+    assert "1 messages failed; puppet: 1 messages, 1 failures" in total["text"]

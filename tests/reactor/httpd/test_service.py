@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from twisted.internet import reactor
+from twisted.internet.task import Clock
 from twisted.internet.threads import deferToThread
+from twisted.web.test.requesthelper import DummyRequest
 
 from pepsi.errors import ConfigError
-from pepsi.httpd.service import BODY_LIMIT, CONNECTIONS, MetricsService
+from pepsi.httpd.service import BODY_LIMIT, CONNECTIONS, MetricsService, Pages
 from pepsi.sched.meters import Meters
 from pepsi.sched.reading import Reading
 from tests.support_reactor import with_timeout
@@ -77,6 +79,24 @@ async def test_metrics_are_text_that_prometheus_reads() -> None:
         assert b"content-type: text/plain; version=0.0.4" in head
         assert b"\npepsi_lock_held 0.0\n" in body
         assert b"\nprocess_open_fds " in body
+
+
+def test_a_page_is_made_once_a_second_at_most() -> None:
+    made = 0
+
+    def counted() -> Reading:
+        nonlocal made
+        made += 1
+        return reading()
+
+    clock = Clock()
+    pages = Pages(counted, clock.seconds)
+    for _ in range(30):
+        request = DummyRequest([])  # type: ignore[no-untyped-call]
+        request.method, request.path = b"GET", b"/metrics"
+        assert b"pepsi_lock_held" in pages.render(request)
+        clock.advance(0.25)
+    assert made == 8
 
 
 @with_timeout()

@@ -86,3 +86,9 @@ def test_an_event_that_cannot_be_shown_is_logged_all_the_same():
         stream = io.StringIO()
         StreamObserver(stream, as_json=as_json)(event(what=Odd()))
         assert stream.getvalue().count("\n") == 1
+
+
+def test_ids_stay_numbers_for_programs_that_read_the_log():
+    record = json.loads(json_line(event(what="it", ids=[5, 7], pair=("a", None), odd=[[1]], many=[0] * 5000)))
+    assert (record["ids"], record["pair"], record["odd"]) == ([5, 7], ["a", None], ["[1]"])
+    assert isinstance(record["many"], str)
