@@ -34,3 +34,18 @@ def test_every_make_target_in_the_documents_exists() -> None:
         # At the start of an indented line, or in backquotes: elsewhere "make" is a word like any other.
         named = re.findall(r"(?:^    |`)make ([a-z]+)", document.read_text(encoding="utf-8"), re.MULTILINE)
         assert set(named) <= targets, document
+
+
+def test_every_test_that_a_document_names_exists() -> None:
+    for document in DOCUMENTS:
+        for file, test in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", document.read_text(encoding="utf-8")):
+            source = CHECKOUT / file
+            assert source.is_file(), f"{document.name} names {file}"
+            found = re.search(rf"^(async )?def {test}\(", source.read_text(encoding="utf-8"), re.MULTILINE)
+            assert found, f"{document.name} names {test} of {file}"
+
+
+def test_every_fault_that_others_had_is_answered_by_a_test() -> None:
+    text = (CHECKOUT / "docs" / "field-reports.md").read_text(encoding="utf-8")
+    for section in text.split("\n### ")[1:]:
+        assert "`tests/" in section, section.splitlines()[0]

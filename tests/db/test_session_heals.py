@@ -162,3 +162,15 @@ async def test_the_defaults_of_a_database_do_not_get_through(database: Database)
     assert await session.run(Statement("CREATE TABLE public.t AS SELECT 1 AS a FROM pg_sleep(0.1)")) == []
     assert await session.run(Statement("SELECT a FROM public.t")) == [(1,)]
     await session.stop()
+
+
+@with_timeout()
+async def test_a_server_that_has_become_read_only_is_left_for_a_new_connection(session: Session) -> None:
+    up, before = next_up(session), session.backend
+    # As a server does that has changed its part behind the connection.
+    await session.run(Statement("SET default_transaction_read_only = on"))
+    with pytest.raises(Unavailable):
+        await session.run(Statement("CREATE TABLE public.t ()"))
+    await up
+    assert session.backend != before
+    await session.run(Statement("CREATE TABLE public.t ()"))

@@ -64,6 +64,9 @@ def act(cursor: "psycopg2.extensions.cursor", number: int, locks: int) -> str:
             seconds, _, answer = argument.partition(" ")
             time.sleep(float(seconds))
             return answer
+        case "brood":
+            record("child", subprocess.Popen(["sleep", argument]).pid)
+            time.sleep(3600)
         case "slow":
             time.sleep(float(argument))
         case "twice":
