@@ -21,7 +21,7 @@ from tests.chaos.outage import is_outage
 from tests.chaos.plan import Plan
 
 SENDERS = 200
-BACKLOG = 3000
+BACKLOG = 1500
 """As many messages in the queue make the client wait: the load is to keep things busy, not to bury them."""
 BURST = (20, 150)
 

@@ -105,7 +105,7 @@ class OnServer:
                 case 1:
                     _override(connection, f"stage-{stage}", "QUEUE_LIMIT", str(self.ledger.chance.randint(1, 8)))
                 case _:
-                    _override(connection, f"stage-{stage}", "PARALLELISM", str(self.ledger.chance.randint(1, 4)))
+                    _override(connection, f"stage-{stage}", "PARALLELISM", str(self.ledger.chance.randint(2, 4)))
         return True
 
     def break_config(self) -> bool:

@@ -32,7 +32,7 @@ WARM_UP = 200
 """Messages before the first look at the dispatcher."""
 PATIENCE = 60.0
 """Seconds for what takes a moment."""
-DRAIN = 240.0
+DRAIN = 300.0
 """Seconds after the last fault within which everything must have come to its end."""
 CALM = 1 / 3
 """The part of the run, at its end, in which no dispatcher is killed: what it leaks must have time to show."""
