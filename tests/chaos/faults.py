@@ -29,20 +29,26 @@ class Kind(enum.Enum):
     HELD_ROWS = "rows and snapshot held"
     # Never dealt, but come of the others and of the messages.
     WAITING_KILL = "waiting dispatcher killed"
+    DISPATCHER_REPLACED = "dispatcher replaced"
     CRASH = "crash by design"
 
 
 ALL = "*"
 
-_OF_ALL = frozenset({Kind.SERVER_KILL, Kind.BACKEND_KILL, Kind.DISPATCHER_KILL, Kind.BAD_CONFIG})
-"""They can end whatever is at work: a dispatcher that cannot read its configuration ends, and its workers with it."""
-_OF_ONE_WORKER = frozenset({Kind.WORKER_KILL, Kind.WORKER_STOP, Kind.CRASH})
-_CONNECTIONS = frozenset({Kind.SESSION_END, Kind.CUT, Kind.BLACKHOLE, Kind.DELAY, Kind.REFUSE})
-
 DOUBT = 60.0
 """Seconds after which a dispatcher that does not know whether it has its lock kills its workers."""
-TAIL = 5.0
-"""Seconds by which what a fault does to others may come later: buffers, time-outs, sessions that are made anew."""
+HANG = 8.0
+"""Seconds that a worker must be out of action to be taken to hang: a little less than MAX_RUNTIME, of which its message
+may have used up some."""
+TAIL = 0.5
+"""Seconds by which what a fault does may come later: until signals and ends of connections have come through."""
+
+_OF_ALL = frozenset(
+    {Kind.SERVER_KILL, Kind.BACKEND_KILL, Kind.DISPATCHER_KILL, Kind.DISPATCHER_REPLACED, Kind.BAD_CONFIG}
+)
+"""They can end whatever is at work: a dispatcher that cannot read its configuration ends, and its workers with it."""
+_OF_CONNECTIONS = frozenset({Kind.SESSION_END, Kind.CUT})
+_LOCK_SESSION = "pepsi-dispatch: lock and claims"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +67,30 @@ class Fault:
     def excuses(self, stage: str, pid: int, begin: float, end: float) -> bool:
         """Whether it can have come between a message and its outcome that worker *pid* of *stage* had meanwhile.
 
-        *begin* and *end* are the time from the message's begin until its outcome was on the disk or given up.
+        *begin* and *end* are the time from the message's begin until its outcome was on the disk or given up. What only
+        delays (a silence that ends, a suspension) is an excuse from when the worker is taken to hang.
         """
         if self.begin > end or self.end + TAIL < begin:
             return False
         if self.kind in _OF_ALL:
             return True
-        if self.kind in _OF_ONE_WORKER:
+        if self.kind in (Kind.WORKER_KILL, Kind.CRASH):
             return self.pid == pid
-        if self.kind in _CONNECTIONS:
-            if fnmatch.fnmatchcase(f"pepsi-stage-{stage}", self.sessions):
-                return True
-            # Of the dispatcher's own sessions: only when it has given up.
-            return fnmatch.fnmatchcase("pepsi-dispatch: lock and claims", self.sessions) and (
-                self.end - self.begin >= DOUBT
+        if self.kind is Kind.WORKER_STOP:
+            return self.pid == pid and self._lasts(HANG)
+        if self.kind in _OF_CONNECTIONS:
+            return self._hits(f"pepsi-stage-{stage}")
+        if self.kind is Kind.BLACKHOLE:
+            return (self._lasts(HANG) and self._hits(f"pepsi-stage-{stage}")) or (
+                self._lasts(DOUBT) and self._hits(_LOCK_SESSION)
             )
         return False
+
+    def _hits(self, name: str) -> bool:
+        return fnmatch.fnmatchcase(name, self.sessions)
+
+    def _lasts(self, seconds: float) -> bool:
+        return self.end - self.begin >= seconds
 
 
 _WEIGHTS = {

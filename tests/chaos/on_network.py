@@ -49,10 +49,12 @@ class OnNetwork:
 
     def refuse(self) -> bool:
         def refuse() -> int:
+            self.ledger.note(Kind.CUT, sessions=ALL)
             self.proxy.refuse()
             return self.proxy.cut(ALL)
 
-        return self._begin(Kind.REFUSE, ALL, self.ledger.moment(8), refuse)
+        # What stands is cut; to those that it keeps from connecting nothing can happen.
+        return self._begin(Kind.REFUSE, "", self.ledger.moment(8), refuse)
 
     def _begin(self, kind: Kind, pattern: str, seconds: float, begin: Callable[[], int]) -> bool:
         if self._busy:
@@ -65,6 +67,7 @@ class OnNetwork:
         def heal() -> None:
             self._busy = False
             if cut:
+                self.ledger.note(Kind.CUT, sessions=pattern)
                 self.proxy.cut(pattern)
             self.proxy.heal()
             over()

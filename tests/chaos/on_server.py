@@ -13,11 +13,13 @@ from pepsi.db import sync
 from pepsi.db.session import Parameters
 from pepsi.db.statement import Statement
 from tests.chaos import plan, processes
-from tests.chaos.faults import TAIL, Kind
+from tests.chaos.faults import Kind
 from tests.chaos.ledger import Ledger
 from tests.chaos.outage import is_outage
 from tests.chaos.supervisor import Supervisor
 
+SETTLING = 5.0
+"""Seconds until nobody has to do with the broken configuration any more."""
 STORM = 500
 """Notifications, each in a transaction of its own."""
 CHANNELS = ("workqueue", "config_changed", "telemetry_changed", "workqueue_repair", "no_such_channel")
@@ -39,26 +41,28 @@ class OnServer:
         pid = self.postmaster()
         if pid is None:
             return False
-        over = self.ledger.note(Kind.SERVER_KILL, pid, lasts=True)
-        hit = processes.send(pid, signal.SIGKILL)
-        self.ledger.later(2.0, over)
-        return hit
+        self._note_crash(Kind.SERVER_KILL, pid)
+        return processes.send(pid, signal.SIGKILL)
 
     def hit_backend(self, kind: Kind) -> bool:
         with self._connected() as connection:
             rows = _run(
                 connection,
-                "SELECT pid, application_name FROM pg_stat_activity WHERE application_name LIKE 'pepsi-%%' "
-                "AND pid <> pg_backend_pid()",
+                "SELECT pid, application_name FROM pg_stat_activity WHERE application_name LIKE 'pepsi-%%'",
             )
             if not rows:
                 return False
             pid, name = self.ledger.chance.choice(rows)
-            self.ledger.note(kind, pid, name)
             if kind is Kind.SESSION_END:
+                self.ledger.note(kind, pid, name)
                 _run(connection, "SELECT pg_terminate_backend(%(pid)s)", pid=pid)
                 return True
+        self._note_crash(kind, pid)
         return processes.send(pid, signal.SIGKILL)
+
+    def _note_crash(self, kind: Kind, pid: int) -> None:
+        # Other backends go on until they notice, and what they commit meanwhile need not last.
+        self.ledger.later(2.0, self.ledger.note(kind, pid, lasts=True))
 
     def hold(self) -> bool:
         """Let somebody forget a transaction that has locked rows and keeps an old snapshot."""
@@ -125,9 +129,9 @@ class OnServer:
                     raise
                 self.ledger.later(0.5, mend)
                 return
-            over()
             # What has read it may still be about to end.
-            self.ledger.later(TAIL, self._config_is_good)
+            self.ledger.later(SETTLING, over)
+            self.ledger.later(SETTLING, self._config_is_good)
 
         self.ledger.later(self.ledger.moment(8), mend)
         return True

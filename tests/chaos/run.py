@@ -199,8 +199,9 @@ class Run:
             )
         ]
         entries = record.read(scene.directory / "record")
-        report.verdict = oracle.judge(History(self.load.sent, entries, self.ledger.faults, rows, OUTCOME))
-        report.count(self.ledger.faults)
+        done = [*self.ledger.faults, *self.supervisor.replaced]
+        report.verdict = oracle.judge(History(self.load.sent, entries, done, rows, OUTCOME))
+        report.count(done)
         report.missed_faults = self.mischief.missed
         report.restarts = self.supervisor.restarts
         report.violations += self.supervisor.strange + self.supervisor.troubles() + report.verdict.violations

@@ -12,10 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pepsi.db import leash
+from tests.chaos.faults import Fault, Kind
 from tests.chaos.report import Gauge
 
 PAUSE = 1.0
 """Seconds between an end and the next start."""
+GIVING_WAY = 3.0
+"""Seconds between the end of the workers and that of a dispatcher that was replaced, at most."""
 STOP = 60.0
 """Seconds that a dispatcher may take for a stop in good order."""
 
@@ -54,6 +57,7 @@ class Supervisor:
     restarts: int = 0
     broken: bool = False
     """Whether the configuration is broken just now, and an end with 78 in order."""
+    replaced: list[Fault] = field(default_factory=list)
     strange: list[str] = field(default_factory=list)
     """Ends that nobody can account for."""
     _due: float = 0.0
@@ -138,5 +142,8 @@ class Supervisor:
         self._due = time.monotonic() + PAUSE
         # It ends with 1 if the database is away at its start, if another one holds the lock, and if one replaced it.
         expected = status == -signal.SIGKILL if life.why == "killed" else status in ((1, 78) if self.broken else (1,))
+        if status == 1 and life.leads:
+            # It gave way to another one, and ended its workers on the way.
+            self.replaced.append(Fault(Kind.DISPATCHER_REPLACED, self._due - PAUSE - GIVING_WAY, self._due - PAUSE))
         if not expected:
             self.strange.append(f"{life.log.name}: ended with {status}{', ' + life.why if life.why else ''}")

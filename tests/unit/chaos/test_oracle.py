@@ -146,11 +146,12 @@ EXCUSES = [
     kill(0.7),
     Fault(Kind.WORKER_STOP, 0.7, 14.0, 100),
     Fault(Kind.DISPATCHER_KILL, 1.2, 1.2, 50),
+    Fault(Kind.DISPATCHER_REPLACED, 1.2, 4.2),
     Fault(Kind.SERVER_KILL, 1.2, 3.2, 51),
-    Fault(Kind.BACKEND_KILL, 1.2, 1.2, 52, "pepsi-dispatch: writes"),
+    Fault(Kind.BACKEND_KILL, 1.2, 1.2, 52),
     Fault(Kind.BAD_CONFIG, 0.2, 4.0),
     Fault(Kind.CUT, 0.9, 0.9, None, "pepsi-stage-*"),
-    Fault(Kind.BLACKHOLE, 0.9, 4.0, None, ALL),
+    Fault(Kind.BLACKHOLE, 0.9, 12.0, None, ALL),
     Fault(Kind.SESSION_END, 0.9, 0.9, 53, "pepsi-stage-work"),
     Fault(Kind.BLACKHOLE, -70.0, 0.9, None, "pepsi-dispatch: lock*"),
 ]
@@ -170,6 +171,12 @@ def test_a_double_is_excused_by_what_came_between_the_message_and_its_outcome(fa
         kill(5.2),  # too late
         Fault(Kind.CUT, 0.9, 0.9, None, "pepsi-stage-send"),  # connections of another stage
         Fault(Kind.BLACKHOLE, -9.0, 0.9, None, "pepsi-dispatch: lock*"),  # too short for the dispatcher to give up
+        Fault(Kind.WORKER_STOP, 0.7, 3.0, 100),  # too short to be taken for a hang
+        Fault(Kind.BLACKHOLE, 0.9, 4.0, None, ALL),  # so is this
+        Fault(Kind.DELAY, 0.9, 4.0, None, ALL),
+        Fault(Kind.REFUSE, 0.9, 4.0),
+        Fault(Kind.SESSION_END, 0.9, 0.9, 53, "pepsi-dispatch: lock and claims"),
+        Fault(Kind.CUT, 0.9, 0.9, None, "pepsi-dispatch*"),
         Fault(Kind.DISPATCHER_STOP, 0.7, 3.0, 50),
         Fault(Kind.WAITING_KILL, 0.7, 0.7, 50),
         Fault(Kind.NOTIFY_STORM, 0.7, 0.7),
