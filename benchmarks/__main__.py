@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import backlog, drain, latency
+from benchmarks import backlog, drain, latency, queue_start
 from benchmarks.arena import Arena, arena
 from benchmarks.machine import Load, facts, load
 from benchmarks.options import Options
@@ -36,6 +36,9 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     ),
     "backlog": Benchmark(
         "What a claim costs, in time and in rows read, when 1000 messages wait and when very many do.", backlog.run
+    ),
+    "tool": Benchmark(
+        "Milliseconds that pepsi-queue takes from its start to its end on an empty queue, beside psql.", queue_start.run
     ),
 }
 

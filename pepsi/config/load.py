@@ -118,12 +118,12 @@ def load(
     *overlay* is rows of section, key and value that are layered on the stages of the file. *machine* is the host name
     of this machine, if it is not to be asked. *own_keys* looks at the keys that only a stage knows.
     """
-    return _Loading(_content(path), path, machine, own_keys).config(overlay)
+    return _Loading(content_of(path), path, machine, own_keys).config(overlay)
 
 
 def load_base(path: Path, *, machine: str | None = None) -> Base:
     """Return what the file at *path* says beside its stages: all that is needed to read the overlay. As `load`."""
-    return _Loading(_content(path), path, machine).base()
+    return _Loading(content_of(path), path, machine).base()
 
 
 def load_text(
@@ -137,7 +137,7 @@ def load_text(
     return _Loading(text.encode(), Path(name), machine).config(overlay)
 
 
-def _content(path: Path) -> bytes:
+def content_of(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
@@ -225,18 +225,18 @@ class _Loading:
 
     def _layered(self, overlay: Iterable[tuple[str, str, str]]) -> tuple[dict[str, RawSection], list[Problem]]:
         """Return the sections of stages with *overlay* upon them, by the stage's name, and what was left out of it."""
-        sections = {name: section for name, section in self._sections.items() if _stage_of(name)}
+        sections = {name: section for name, section in self._sections.items() if stage_of(name)}
         ignored = []
         for name, key, value in overlay:
             entry = Entry(value.strip(), OVERLAY, None)
-            if not _stage_of(name):
+            if not stage_of(name):
                 ignored.append(entry.problem(name, key, "ignored: only sections of stages can be overridden"))
             elif not inifile.KEY.fullmatch(key):
                 self._problems.append(entry.problem(name, key, "keys are written in upper case"))
             else:
                 under = sections.get(name) or RawSection(name, None, {}, OVERLAY, self._directory)
                 sections[name] = dataclasses.replace(under, entries={**under.entries, key: entry})
-        return {_stage_of(name): section for name, section in sections.items()}, ignored
+        return {stage_of(name): section for name, section in sections.items()}, ignored
 
     def _spec(self, name: str, options: StageOptions) -> StageSpec:
         return StageSpec(
@@ -262,14 +262,14 @@ class _Loading:
         raise ConfigError("\n".join(lines))
 
 
-def _stage_of(section: str) -> str:
+def stage_of(section: str) -> str:
     """Return the name of the stage whose section is called *section*; empty if it is no stage's."""
     name = section.removeprefix(STAGE_PREFIX)
     return name if name != section and values.is_stage(name) else ""
 
 
 def _misnamed(section: RawSection) -> list[Problem]:
-    if section.name in SECTIONS or _stage_of(section.name):
+    if section.name in SECTIONS or stage_of(section.name):
         return []
     first, dash, rest = section.name.partition("-")
     if first + dash == STAGE_PREFIX:

@@ -1,10 +1,12 @@
 """The statements by which a dispatcher makes sure that it is the only one, and sets right what another one left."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from pepsi.db.session import DISPATCHER_LOCK
 from pepsi.db.statement import Statement, named
 from pepsi.model import claim
+from pepsi.model.text import visible
 from pepsi.sched.held import Held
 
 _CLASS, _OBJECT = DISPATCHER_LOCK
@@ -33,6 +35,18 @@ def own_session() -> Statement:
 def end_former_session(pid: int, since: str) -> Statement:
     """End the session that ``own_session`` described so, if it holds the dispatcher's lock."""
     return named("end_former_session", pid=pid, since=since, **{"class": _CLASS, "object": _OBJECT})
+
+
+def holder_of(rows: Sequence[tuple[Any, ...]]) -> str:
+    """Return in words what ``lock_holder`` found: "held by ...", or "free again"."""
+    if not rows:
+        return "free again"
+    pid, client, since, name = rows[0]
+    if pid is None:
+        return "held by a session that this role may not see"
+    who = f"held by {visible(name) or 'a session'}, server process {pid}"
+    # A role that is not the holder's may not know the rest.
+    return who if since is None else f"{who}, from {client}, since {since}"
 
 
 def raise_epoch() -> Statement:

@@ -124,13 +124,7 @@ class Leadership:
         return True
 
     async def _holder(self) -> str:
-        rows = await self._session.run(leadership.lock_holder())
-        if not rows:
-            return "free again"
-        pid, client, since, name = rows[0]
-        if pid is None or since is None:
-            return "held by a session that this role may not see"
-        return f"held by {name or 'a session'}, server process {pid}, from {client}, since {since}"
+        return leadership.holder_of(await self._session.run(leadership.lock_holder()))
 
     def _lost(self) -> None:
         self.held = False

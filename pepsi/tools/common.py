@@ -5,17 +5,19 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import psycopg2
 
 from pepsi import __version__
 from pepsi.db.faults import Fault, fault_of
 from pepsi.errors import EX_ERROR, EX_OK, EX_TEMPFAIL, EX_UNAVAILABLE, PepsiError
+from pepsi.model.text import visible
 
 LEVELS = ("debug", "info", "warn", "error", "critical")
+INTERRUPTED = 130
+"""The exit status after Ctrl-C, as a shell reports it."""
 
-_INTERRUPTED = 130
 _MENDS = {
     Fault.LOST: "check [pepsi-postgres] DSN, and whether the server runs",
     Fault.LIMIT: "raise max_connections of the server, or lower PARALLELISM of some stages",
@@ -23,13 +25,21 @@ _MENDS = {
 }
 
 
-def parser(prog: str, description: str, examples: str) -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors cannot drive the terminal, whatever was typed or pasted."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say *message* and the usage, and exit."""
+        super().error(visible(message))
+
+
+def parser(prog: str, description: str, examples: str) -> Parser:
     """Return an argument parser with the options that stand before the subcommand of every tool.
 
     Every program asks for it before anything else, so this is where closed standard descriptors are mended.
     """
     open_standard_descriptors()
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog=prog,
         description=description,
         epilog=f"examples:\n{examples}",
@@ -64,18 +74,23 @@ def run(prog: str, body: Callable[[], int]) -> int:
         sys.stdout.flush()
         return status
     except PepsiError as error:
-        print(f"{prog}: {error}", file=sys.stderr)
+        tell(prog, str(error))
         return error.exit_status
     except psycopg2.Error as error:
         sentence, status = explained(error)
-        print(f"{prog}: {sentence}", file=sys.stderr)
+        tell(prog, sentence)
         return status
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        return INTERRUPTED
     except BrokenPipeError:
         # Whoever read the output has enough. What is still buffered must not raise again when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EX_OK
+
+
+def tell(prog: str, text: str) -> None:
+    """Say *text* on standard error, with all but the ends of its lines escaped that could drive a terminal (I12)."""
+    print(f"{prog}:", "\n".join(visible(line) for line in text.split("\n")), file=sys.stderr)
 
 
 def explained(error: psycopg2.Error) -> tuple[str, int]:
@@ -92,7 +107,7 @@ def reporter(prog: str, level: str) -> Callable[[str], None]:
 
     def say(sentence: str) -> None:
         if LEVELS.index(level) <= LEVELS.index("warn"):
-            print(f"{prog}: {sentence}", file=sys.stderr)
+            tell(prog, sentence)
 
     return say
 

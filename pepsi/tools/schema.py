@@ -58,9 +58,8 @@ def drop(connection: Connection) -> str:
         if not present:
             return "the database holds no schema of Pepsi"
         if run(connection, leadership.try_lock()) != [(True,)]:
-            holders = run(connection, leadership.lock_holder())
-            who = f": process {holders[0][0]} of the server, from {holders[0][1]}" if holders else ""
-            raise SetupFailed(f"a dispatcher works on this database{who}; stop it first")
+            holder = leadership.holder_of(run(connection, leadership.lock_holder()))
+            raise SetupFailed(f"a dispatcher works on this database: the lock is {holder}; stop it first")
         try:
             run(connection, schema.drop())
         finally:

@@ -6,8 +6,10 @@ import psycopg2
 import pytest
 from psycopg2.extensions import connection as Connection
 
+from pepsi.db import queue as statements
 from pepsi.db import schema, sync
 from pepsi.db.inject import insert
+from pepsi.db.leadership import holder_of, lock_holder, try_lock
 from pepsi.db.statement import QUERIES, Statement, load
 from pepsi.model.envelope import Arrival
 from pepsi.tools.schema import install, state_of, upgrade
@@ -124,6 +126,19 @@ def test_an_operator_changes_all_but_the_record_of_the_schema(roles: Queue) -> N
     assert refused(admin, "DELETE FROM pepsi.schema_release")
     assert refused(admin, "DROP TABLE pepsi.list")
     assert refused(admin, "CREATE TABLE pepsi.mine ()")
+
+
+def test_an_operator_may_do_all_that_the_tools_statements_do(roles: Queue) -> None:
+    admin = acting(roles, ADMIN)
+    for query in load([QUERIES / "queue.sql", QUERIES / "overlay.sql"]).values():
+        sync.run(admin, Statement(f"EXPLAIN {query.text}", dict.fromkeys(query.placeholders)))
+    number = roles.add()
+    assert sync.run(admin, statements.set_stage(number, "b"))[0][:2] == ("a", "pending")
+    # The trigger that deletes the body runs with the rights of whoever deletes the row.
+    assert sync.run(admin, statements.delete(number))[0][:2] == ("b", "pending")
+    assert roles.bodies() == 0
+    assert sync.run(admin, try_lock()) == [(True,)]
+    assert f"server process {admin.info.backend_pid}" in holder_of(sync.run(admin, lock_holder()))
 
 
 def test_nobody_else_gets_in(roles: Queue) -> None:

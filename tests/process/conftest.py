@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.db.queue import Queue
 from tests.support_database import Database
+from tests.support_queue_tool import HOSTILE, Tool
 from tests.support_worker import PATIENCE
 
 Configure = Callable[..., str]
@@ -72,3 +74,23 @@ def configure(tmp_path: Path, database: Database) -> Configure:
         return str(file)
 
     return write
+
+
+@pytest.fixture
+def queue(database: Database) -> Queue:
+    """The queue of the test's own database."""
+    return Queue(database)
+
+
+@pytest.fixture
+def tool(database: Database, tmp_path: Path) -> Tool:
+    """pepsi-queue with a configuration for the test's own database."""
+    return Tool(tmp_path / "pepsi.conf", database)
+
+
+@pytest.fixture
+def hostile(queue: Queue) -> int:
+    """A message with hostile text wherever there can be any."""
+    number = queue.add(mail_from=HOSTILE, recipients=[HOSTILE], state={"last_error": HOSTILE, HOSTILE: 1})
+    queue.database.rows("UPDATE pepsi.workqueue SET subject = %(hostile)s, stage = %(hostile)s", hostile=HOSTILE)
+    return number

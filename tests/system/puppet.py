@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psycopg2
 
@@ -67,6 +68,9 @@ def act(cursor: "psycopg2.extensions.cursor", number: int, locks: int) -> str:
         case "brood":
             record("child", subprocess.Popen(["sleep", argument]).pid)
             time.sleep(3600)
+        case "await":
+            while not Path(argument).exists():
+                time.sleep(0.01)
         case "slow":
             time.sleep(float(argument))
         case "twice":

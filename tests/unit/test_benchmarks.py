@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks import backlog, drain, latency
+from benchmarks import backlog, drain, latency, queue_start
 from benchmarks.__main__ import BENCHMARKS, beside, parse
 from benchmarks.figures import interleaved, percentile
 from benchmarks.machine import Load
@@ -107,6 +107,19 @@ def test_backlog_tells_the_worse_of_its_shapes_from_the_shallowest_queue_to_the_
     )
     assert (keys["time_ratio"], keys["rows_read_ratio"], keys["time_ratio_flat"]) == (3, 50, 1.1)
     assert (keys["shallowest"], keys["deepest"]) == (1000, 10**6)
+
+
+def test_tool_compares_the_medians() -> None:
+    starts = {
+        name: [queue_start.Start(real=value, processor=value / 2) for value in values]
+        for name, values in {
+            queue_start.TOOL: (400.0, 300.0, 900.0),
+            queue_start.PSQL: (40.0, 20.0, 10.0),
+            queue_start.PYTHON: (250.0, 250.0, 250.0),
+        }.items()
+    }
+    keys = queue_start.report(starts).keys
+    assert (keys["over_psql"], keys["queue_ms"], keys["psql_ms"], keys["imports_cpu_ms"]) == (20, 400, 20, 125)
 
 
 def test_the_json_of_one_benchmark_is_one_line_with_its_keys_at_the_top() -> None:

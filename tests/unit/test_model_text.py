@@ -1,10 +1,13 @@
 """Hostile text made fit for a column, a log line, a terminal."""
 
+import json
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pepsi.model.text import REASON_LIMIT, cut, decoded, one_line, storable
+from pepsi.model.text import REASON_LIMIT, ascii_json, cut, decoded, one_line, storable, visible
 
 any_text = st.text(st.characters(exclude_categories=()))
 
@@ -65,3 +68,43 @@ def test_one_line_is_one_printable_bounded_line(text: str) -> None:
 )
 def test_control_characters_become_spaces(text: str, line: str) -> None:
     assert one_line(text) == line
+
+
+@given(any_text)
+def test_nothing_that_is_shown_drives_a_terminal_or_ends_a_line(text: str) -> None:
+    shown = visible(text)
+    assert shown.splitlines() in ([], [shown])
+    assert {unicodedata.category(sign) for sign in shown} & {"Cc", "Cs", "Zl", "Zp"} == set()
+    # Format characters turn lines round; two of them only join letters.
+    assert {sign for sign in shown if unicodedata.category(sign) == "Cf"} <= {"\u200c", "\u200d"}
+    shown.encode()
+    assert visible(shown) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Grüße, 漢字 \N{GRINNING FACE}", "Grüße, 漢字 \N{GRINNING FACE}"),
+        ("\x1b[2J\x9b\x7f\x07", r"\x1b[2J\x9b\x7f\x07"),
+        ("a\tb\r\nc\0", r"a\tb\r\nc\x00"),
+        ("\N{RIGHT-TO-LEFT OVERRIDE}cod.exe", r"\u202ecod.exe"),
+        ("\N{LINE SEPARATOR}\N{ZERO WIDTH NO-BREAK SPACE}\ud800", r"\u2028\ufeff\ud800"),
+        ("no\N{NO-BREAK SPACE}break\N{IDEOGRAPHIC SPACE}", "no\N{NO-BREAK SPACE}break\N{IDEOGRAPHIC SPACE}"),
+    ],
+)
+def test_what_is_no_plain_sign_is_shown_as_an_escape(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+@given(st.dictionaries(any_text, any_text))
+def test_json_is_made_ascii_without_a_change_of_meaning(value: dict[str, str]) -> None:
+    made = ascii_json(json.dumps(value, ensure_ascii=False))
+    assert made.isascii()
+    assert "\x7f" not in made
+    assert not any(ord(sign) < 32 for sign in made)
+    if all(storable(text) == text.replace("\0", "") for pair in value.items() for text in pair):
+        assert json.loads(made) == value
+
+
+def test_a_lone_surrogate_is_replaced_in_json() -> None:
+    assert ascii_json('"\ud800\U0010ffff"') == r'"\ufffd\udbff\udfff"'

@@ -135,7 +135,11 @@ def test_after_ten_seconds_it_is_given_up_and_the_holder_named(clock: Clock) -> 
 
 @pytest.mark.parametrize(
     ("holder", "words"),
-    [([(4711, None, None, "")], "this role may not see"), ([], "free again")],
+    [
+        ([(None, None, None, "")], "this role may not see"),
+        ([(4711, "a local socket", None, "pepsi-dispatch")], "held by pepsi-dispatch, server process 4711"),
+        ([], "free again"),
+    ],
 )
 def test_a_holder_that_cannot_be_seen_is_no_reason_to_fail(clock: Clock, holder: Rows, words: str) -> None:
     server = Server(clock, free_after=1e9)

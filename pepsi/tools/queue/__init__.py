@@ -1,0 +1,1 @@
+"""``pepsi-queue``: one module a command, and what they share."""
