@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import pytest_twisted
-from twisted.internet import defer, reactor
+from twisted.internet import defer, reactor, task
 
 from pepsi.db.session import Parameters
 from pepsi.db.statement import Statement
@@ -174,3 +174,22 @@ async def test_a_server_that_has_become_read_only_is_left_for_a_new_connection(s
     await up
     assert session.backend != before
     await session.run(Statement("CREATE TABLE public.t ()"))
+
+
+@with_timeout()
+async def test_a_statement_that_is_to_be_run_again_is_not_run_on_another_connection(database: Database) -> None:
+    database.rows("CREATE SEQUENCE public.tries")
+    session = Session(reactor, parameters(database.dsn), "test", chance=lambda: 20.0)
+    await session.open()
+    up = next_up(session)
+    fails = "DO $$ BEGIN PERFORM nextval('public.tries'); RAISE EXCEPTION USING ERRCODE = '40001'; END $$"
+    running = defer.ensureDeferred(session.run(Statement(fails)))
+    while not database.value("SELECT is_called FROM public.tries"):
+        await task.deferLater(reactor, 0.01, lambda: None)
+    await session.run(PID)  # the refusal has been read
+    session.drop("it did not answer")
+    await up
+    with pytest.raises(Unavailable):
+        await running
+    assert database.value("SELECT last_value FROM public.tries") == 1
+    await session.stop()
