@@ -141,5 +141,8 @@ class Claimer:
         left = not all_taken and blanks < MOST_BLANKS
         if left and len(rows) < want.capacity:
             self._urgent = True  # the senders of this window had not enough to fill the room: others may
-        self._pools[want.stage].backlog = left
+        pool = self._pools.get(want.stage)
+        if pool is None:
+            return False  # the stage is gone meanwhile
+        pool.backlog = left
         return left

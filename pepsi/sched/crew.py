@@ -10,8 +10,8 @@ from pepsi.sched import commands, events
 from pepsi.sched.books import Books
 from pepsi.sched.commands import Level
 from pepsi.sched.held import Held, Place
-from pepsi.sched.overload import WINDOW, Overload
 from pepsi.sched.pool import Pool
+from pepsi.sched.shortage import Shortage
 from pepsi.sched.verdict import settlement
 from pepsi.sched.worker import Blame, Life, Worker
 
@@ -29,15 +29,20 @@ JITTER = 0.2
 class Crew:
     """The workers, by number and by stage. Ids that wait for a slot wait in their stage's pool."""
 
-    def __init__(self, specs: Mapping[str, StageSpec], books: Books, *, idle_timeout: float, trace: bool) -> None:
-        self.pools = {name: Pool(spec) for name, spec in specs.items()}
+    def __init__(
+        self, specs: Mapping[str, StageSpec], books: Books, *, fair: bool, idle_timeout: float, trace: bool
+    ) -> None:
+        self.pools = {name: Pool(spec, fair) for name, spec in specs.items()}
+        self._names = set(specs)
+        """Of every stage that there was: a worker may report of one that is gone meanwhile, but of no other."""
         self.workers: dict[int, Worker] = {}
-        self.overload = Overload()
         self.done: set[int] = set()
         """Ids that were answered 0. Whoever compares them with the database empties it."""
         self.suspects: set[int] = set()
         """Ids of which one made a worker crash, and nobody knows which: each is to run alone until it is answered."""
+        self.shortage = Shortage(self.pools, books)
         self._books = books
+        self._fair = fair
         self._idle_timeout = idle_timeout
         self._trace = trace
         self._last = 0
@@ -59,8 +64,8 @@ class Crew:
         worker.was_ready, worker.batch = True, event.batch
         if worker.life is Life.STARTING:
             worker.life = Life.READY
-            worker.idle_since = worker.head_since = now
-            self._reckon(worker)
+        worker.idle_since = worker.head_since = now
+        self._reckon(worker)
 
     def answered(self, event: events.Answered, now: float) -> None:
         """A worker's answers: each is for the oldest id it still holds. They share the time since the last one."""
@@ -117,7 +122,7 @@ class Crew:
                 text = "message {workqueue_id} waits at {stage}: worker {worker} lost its database connection"
                 self._note(Level.WARN, text, worker, workqueue_id=held.workqueue_id)
             case status.TEMP_FAIL:
-                self._no_connection(pool, worker, now)
+                self.shortage.found(worker, now)
             case _:
                 self._books.statistics.passes += 1
                 self._books.statistics.at(held.stage).failures += 1
@@ -145,7 +150,7 @@ class Crew:
         counts.messages += 1
         counts.microseconds += max(0, int(seconds * 1e6) - sum(part.microseconds for part in answer.report))
         for part in answer.report:
-            if part.stage in self.pools:
+            if part.stage in self._names:
                 also = self._books.statistics.at(part.stage)
                 also.messages += 1
                 also.microseconds += part.microseconds
@@ -162,7 +167,7 @@ class Crew:
         if worker.line and worker.was_ready:
             # Its head was worked on, in vain; the others were not.
             hangs = worker.blame is Blame.HANG
-            spent = self.pools[worker.stage].spec.max_runtime if hangs else max(0.0, now - worker.head_since)
+            spent = worker.max_runtime if hangs else max(0.0, now - worker.head_since)
             self._books.fairness.correct(worker.line[0], spent, now)
         if worker.life is Life.STOPPING and worker.line and event.signal == SIGKILL:
             text = "worker {worker} of {stage} had to be killed; its work on message {workqueue_id} may be done already"
@@ -178,6 +183,7 @@ class Crew:
             case Blame.HANG:
                 self._strike_head(worker, why, hang=True, now=now)
         self._empty(worker, now)
+        self._forget_stage(worker.stage)
 
     def not_started(self, event: events.WorkerNotStarted, now: float) -> None:
         """A worker's program could not be started."""
@@ -186,6 +192,7 @@ class Crew:
             self._forget(worker)
             self._failed_start(worker, event.why, None, now)
             self._empty(worker, now)
+            self._forget_stage(worker.stage)
 
     def stop(self, now: float) -> None:
         """Ask every worker to end; what waits for a slot goes back."""
@@ -232,7 +239,12 @@ class Crew:
         pool = self.pools[worker.stage]
         self._books.statistics.remember(worker.stage).failed_starts += 1
         if code == status.TEMP_FAIL:
-            self._no_connection(pool, worker, now)
+            self.shortage.found(worker, now)
+        elif worker.outgoing:
+            # Of whether one that takes its place will, it says nothing.
+            text = "worker {worker} of {stage}, which is replaced, did not get ready: {why}"
+            self._note(Level.WARN, text, worker, why=why)
+            return
         else:
             if code == status.BAD_CONFIG:
                 why += ": its configuration or the schema is not what it expects"
@@ -242,39 +254,41 @@ class Crew:
         if not any(other.life is Life.READY for other in pool.workers.values()):
             self._drain(pool, now)
 
-    def _no_connection(self, pool: Pool, worker: Worker, now: float) -> None:
-        if not pool.hold_off.active(now):
-            text = (
-                "worker {worker} of {stage} found no free database connection; nothing is claimed for the stage for "
-                "{pause:g} s. Raise max_connections, or lower PARALLELISM"
-            )
-            self._note(Level.WARN, text, worker, pause=pool.hold_off.trouble(now))
-        running = {name: len(other.workers) for name, other in self.pools.items() if other.workers}
-        lowered = self.overload.report(running, now)
-        if lowered is not None:
-            self._set_limits()
-            if lowered.limit < self.pools[lowered.stage].spec.parallelism:
-                text = (
-                    "the database has no connection left: stage {stage}, which runs most workers ({workers}), may have "
-                    "at most {limit} for {window:g} s"
-                )
-                facts = {"workers": lowered.workers, "limit": lowered.limit, "window": WINDOW}
-                self._books.note(Level.WARN, text, stage=lowered.stage, **facts)
+    # What they are to do
 
-    def _set_limits(self) -> None:
-        for name, pool in self.pools.items():
-            pool.limit = self.overload.limit(name, pool.spec.parallelism)
+    def serves(self, stage: str) -> bool:
+        """Whether ids of *stage* may be queued."""
+        pool = self.pools.get(stage)
+        return pool is not None and not pool.removed
 
-    def ease(self, now: float) -> bool:
-        """Let stages have more workers again whose limit was lowered long ago. Return whether some may."""
-        if now < self.overload.next_time():
-            return False
-        eased = self.overload.ease({name: pool.spec.parallelism for name, pool in self.pools.items()}, now)
-        for stage, limit in eased.items():
-            self._books.note(Level.INFO, "stage {stage} may have {limit} workers again", stage=stage, limit=limit)
-        if eased:
-            self._set_limits()
-        return bool(eased)
+    def renew(self) -> None:
+        """Replace every worker: those that run now finish what they hold."""
+        for pool in self.pools.values():
+            pool.send_out()
+        for worker in self.workers.values():
+            self._reckon(worker)
+
+    def reconfigure(self, specs: Mapping[str, StageSpec], now: float) -> None:
+        """Go on with *specs*; what is in a worker's pipe is finished by the former ones.
+
+        What waits for a worker of a stage that is gone goes back.
+        """
+        self.renew()
+        for name in [name for name in self.pools if name not in specs]:
+            self.pools[name].removed = True
+            self._drain(self.pools[name], now)
+            self._forget_stage(name)
+        for name, spec in specs.items():
+            if name in self.pools:
+                self.pools[name].change(spec)
+            else:
+                self.pools[name] = Pool(spec, self._fair)
+        self._names.update(specs)
+        self.shortage.set_limits()
+
+    def _forget_stage(self, name: str) -> None:
+        if self.pools[name].removed and not self.pools[name].workers:
+            del self.pools[name]
 
     # Who works
 
@@ -310,7 +324,7 @@ class Crew:
         return sum(pause.just_over(now) for pause in untold) > 0
 
     def dismiss(self, now: float) -> None:
-        """Let go who is idle or has done enough."""
+        """Let go who is idle for too long, has done enough or is to be replaced."""
         if now < self._soonest:
             return
         for worker in self.workers.values():
@@ -332,7 +346,7 @@ class Crew:
                 self._note(Level.ERROR, text, worker, ids=[held.workqueue_id for held in worker.line])
                 self._reckon(worker)
             else:
-                self._hangs(worker, self.pools[worker.stage].spec.max_runtime, now)
+                self._hangs(worker, now)
 
     def shift(self, seconds: float) -> None:
         """This process stood still for *seconds*: nobody's deadline runs out by that."""
@@ -345,27 +359,27 @@ class Crew:
         """Return when ``watch``, ``place`` or ``dismiss`` has something to do, infinity if never."""
         self._soonest = min([worker.due for worker in self.workers.values()], default=float("inf"))
         pauses = [pause.until for pool in self.pools.values() for pause in pool.untold]
-        return min(self._soonest, self.overload.next_time(), *pauses)
+        return min(self._soonest, self.shortage.next_time(), *pauses)
 
     def _reckon(self, worker: Worker) -> None:
         """Something about *worker* has changed that tells when it is to be looked at."""
-        due = worker.reckon(self.pools[worker.stage].spec.max_runtime, self._idle_timeout, UNKILLABLE)
+        due = worker.reckon(self._idle_timeout, UNKILLABLE)
         self._soonest = min(self._soonest, due)
 
     def _start(self, pool: Pool, now: float) -> None:
         self._last += 1
         quota = int(pool.spec.max_messages * (1 + JITTER * self._books.chance()))
-        worker = Worker(self._last, pool.spec.name, since=now, quota=quota)
+        worker = Worker(self._last, pool.spec.name, since=now, quota=quota, max_runtime=pool.spec.max_runtime)
         self.workers[worker.number] = pool.workers[worker.number] = worker
         self._reckon(worker)
         self._books.statistics.remember(pool.spec.name).workers_started += 1
         self._books.out.append(commands.Start(worker=worker.number, stage=pool.spec.name))
 
-    def _hangs(self, worker: Worker, max_runtime: float, now: float) -> None:
-        if worker.life is Life.STARTING:
-            self._kill(worker, Blame.START, f"it was not ready within {max_runtime:g} s", now)
+    def _hangs(self, worker: Worker, now: float) -> None:
+        if not worker.was_ready:
+            self._kill(worker, Blame.START, f"it was not ready within {worker.max_runtime:g} s", now)
             return
-        why = f"no answer within {max_runtime:g} s"
+        why = f"no answer within {worker.max_runtime:g} s"
         text = "worker {worker} of {stage} hangs with message {workqueue_id} ({why}) and is killed"
         self._note(Level.WARN, text, worker, workqueue_id=worker.line[0].workqueue_id, why=why)
         self._kill(worker, Blame.HANG, why, now)

@@ -68,9 +68,9 @@ class Engine:
         self._sweeping = Sweeping(settings.stats_interval, swept_at=now)
         fairness = Fairness(settings.fair_half_life, settings.fair_fifo_percent)
         self._books = Books(self._stats, self._times, chance, fairness)
-        self._crew = Crew(specs, self._books, idle_timeout=settings.worker_idle_timeout, trace=settings.trace)
-        for pool in self._crew.pools.values():
-            pool.fair = settings.fair
+        self._crew = Crew(
+            specs, self._books, fair=settings.fair, idle_timeout=settings.worker_idle_timeout, trace=settings.trace
+        )
         self._claimer = Claimer(
             epoch, self._crew.pools, self._books.ledger, self._books.floors, fairness if settings.fair else None
         )
@@ -131,6 +131,10 @@ class Engine:
         """Return what metrics are made of."""
         lock_held, stopping = self._lock_lost is None, self._stop_by is not None
         return gauges.read(self._crew, self._books, now, lock_held=lock_held, stopping=stopping)
+
+    def spec(self, stage: str) -> StageSpec:
+        """Return what a worker of *stage* that the last turn has started is to be."""
+        return self._crew.pools[stage].spec
 
     def _route(self, event: Event, now: float) -> None:
         match event:
@@ -197,6 +201,13 @@ class Engine:
                 self._fenced = now
                 self._books.note(Level.ERROR, "another dispatcher has taken over: {why}", why=why)
                 self._crew.kill_all("another dispatcher has taken over", now)
+            case events.ConfigChanged(specs):
+                if self._stop_by is None:
+                    self._crew.reconfigure(specs, now)
+                    self._claimer.wake()
+            case events.WorkersOutdated():
+                if self._stop_by is None:
+                    self._crew.renew()
             case events.StopRequested():
                 if self._stop_by is None:
                     self._stop_by = now + self._settings.stop_time
@@ -218,7 +229,7 @@ class Engine:
         nothing_left = self._claimer.came_back(event, now)
         for row in event.rows:
             held = Held(row.workqueue_id, event.token, row.stage, row.strikes, row.sender, interrupted=row.interrupted)
-            if self._settings.fair:
+            if self._settings.fair and self._crew.serves(held.stage):
                 self._books.fairness.charge(held, self._crew.pools[row.stage].average, now)
             if self._books.take(held, now):
                 self._queue(held, now)
@@ -227,7 +238,7 @@ class Engine:
         self._ask_due = False
 
     def _queue(self, held: Held, now: float) -> None:
-        if self._stop_by is None:
+        if self._stop_by is None and self._crew.serves(held.stage):
             self._crew.queue(held)
         else:
             self._books.give_back(held, now)
@@ -299,7 +310,7 @@ class Engine:
             return
         self._crew.watch(now)
         # Both are asked, whatever the first one says.
-        if self._crew.pauses_over(now) | self._crew.ease(now):
+        if self._crew.pauses_over(now) | self._crew.shortage.ease(now):
             self._claimer.wake()
         if self._times.beat(now):
             self._wake(Wake.HEARTBEAT, now)

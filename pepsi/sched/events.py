@@ -1,8 +1,10 @@
 """What happens to the dispatcher. Each event carries all that one read, one timer or one statement brought."""
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pepsi.model.stage import StageSpec
 from pepsi.model.status import Status
 
 
@@ -212,6 +214,18 @@ class Fenced:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfigChanged:
+    """The stages are *specs* from now on, and every worker is to be replaced by one that has read them."""
+
+    specs: Mapping[str, StageSpec]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkersOutdated:
+    """Every worker is to be replaced: something has changed that workers read at their start."""
+
+
+@dataclass(frozen=True, slots=True)
 class StopRequested:
     """Somebody asked for an orderly end."""
 
@@ -224,5 +238,5 @@ class Tick:
 Event = (
     Woken | Claimed | ClaimFailed | WorkerReady | Answered | Garbled | WorkerGone | WorkerNotStarted | Settled
     | SettleFailed | DueIn | DueFailed | Flipped | RunningRows | FormerReturned | Flushed | FlushFailed | Swept
-    | LockLost | LockHeld | Fenced | StopRequested | Tick
+    | LockLost | LockHeld | Fenced | ConfigChanged | WorkersOutdated | StopRequested | Tick
 )  # fmt: skip

@@ -32,6 +32,10 @@ class Pool:
     """Whether the last claim brought all it asked for, so that more is likely to wait."""
     limit: int = 0
     """How many workers it may have at most: PARALLELISM, or less while the database has no connection left."""
+    removed: bool = False
+    """Whether the stage is configured no more: its workers finish what they hold, and then it is gone."""
+    beside: int = 0
+    """How many workers that go out may run beside those that take their place."""
     cooldown: Cooldown = field(default_factory=lambda: Cooldown(first=1.0, longest=60.0))
     """No worker is started: the last ones could not be, or died before they were ready."""
     hold_off: Cooldown = field(default_factory=lambda: Cooldown(first=0.5, longest=30.0, quiet=60.0))
@@ -62,9 +66,11 @@ class Pool:
         What is claimed ahead of time keeps out what comes later and should go first. *urgent*: such mail may have come,
         so that there is room for some of it as long as there is any at all.
         """
-        if self.hold_off.active(now):
+        if self.hold_off.active(now) or self.removed:
             return 0
-        capacity = self.limit * self.spec.queue_limit
+        # What workers that go out still hold keeps nothing from those that take their place.
+        in_flight -= sum(len(worker.line) for worker in self.workers.values() if worker.outgoing)
+        capacity = self.capacity
         if self.cooldown.active(now):
             ready = self.spec.queue_limit * sum(w.life is Life.READY for w in self.workers.values())
             capacity = min(capacity, ready)
@@ -79,7 +85,7 @@ class Pool:
         """
         if not self.backlog or room * 2 >= self.goal:
             return True
-        return not self.waiting and any(w.life is Life.READY and not w.line for w in self.workers.values())
+        return not self.waiting and any(w.life is Life.READY and not w.line for w in self.fed)
 
     def measured(self, seconds: float, answers: int) -> None:
         """Fold *answers* that took *seconds* each into the average."""
@@ -88,11 +94,39 @@ class Pool:
 
     def may_start(self, now: float) -> bool:
         """Whether the stage may have one more worker."""
-        if self.cooldown.active(now) or self.hold_off.active(now):
+        if self.cooldown.active(now) or self.hold_off.active(now) or self.removed:
             return False
         if self.cooldown.length and any(worker.life is Life.STARTING for worker in self.workers.values()):
             return False  # the last one failed: whether this one gets ready is waited for
-        return len(self.workers) < self.limit
+        outgoing = sum(worker.outgoing for worker in self.workers.values())
+        if not outgoing or self.limit < self.spec.parallelism:
+            # While connections are short those that go out count: each has one.
+            return len(self.workers) < self.limit
+        return len(self.workers) < min(self.limit + outgoing, self.spec.parallelism + self.beside)
+
+    def send_out(self) -> None:
+        """Let no worker that runs now take more.
+
+        Those that take their place need not wait until they are gone, which can take as long as a message may. But one
+        change after another must not pile up workers, each with its database connection: no more run in all than the
+        old configuration allowed, and the new one.
+        """
+        if not any(worker.outgoing for worker in self.workers.values()):
+            self.beside = 0
+        self.beside = max(self.beside, self.spec.parallelism)
+        for worker in self.workers.values():
+            if worker.life.takes_ids:
+                worker.life, worker.outgoing = Life.DRAINING, True
+
+    def change(self, spec: StageSpec) -> None:
+        """Go on under *spec*. What kept workers from being started may be mended: it is tried at once."""
+        self.spec, self.removed = spec, False
+        self.cooldown.clear()
+
+    @property
+    def capacity(self) -> int:
+        """How many ids may be in flight for the workers that there may be now."""
+        return self.limit * self.spec.queue_limit
 
     @property
     def fed(self) -> list[Worker]:

@@ -12,7 +12,10 @@ class Life(enum.Enum):
 
     STARTING = "starting"  # its program runs, 'ready' has not come; may hold ids
     READY = "ready"  # takes ids
-    RETIRING = "retiring"  # takes no more; ends when its pipeline is drained
+    DRAINING = (
+        "draining"  # takes no more: it has read a configuration that was changed; is let go when it holds nothing
+    )
+    RETIRING = "retiring"  # let go: it holds nothing, and ends when it sees that its standard input is closed
     STOPPING = "stopping"  # told to end after the message in hand
     KILLED = "killed"  # sent SIGKILL; what it holds is held until its death is confirmed
 
@@ -46,7 +49,11 @@ class Worker:
     """When it was started."""
     quota: int
     """Ids it may still be handed before it is replaced."""
+    max_runtime: float = float("inf")
+    """Seconds that it may be at work on one message."""
     life: Life = Life.STARTING
+    outgoing: bool = False
+    """Whether it was started for a configuration that was changed, and others may be started beside it."""
     line: deque[Held] = field(default_factory=deque)
     idle_since: float = 0.0
     head_since: float = 0.0
@@ -63,16 +70,18 @@ class Worker:
     due: float = float("inf")
     """When there is something to be done about it if nothing is heard of it until then. ``reckon`` keeps it."""
 
-    def reckon(self, max_runtime: float, idle_timeout: float, unkillable: float) -> float:
-        """Return and keep when something is due: it hangs, is idle for too long, or cannot be killed. Infinity: never.
+    def reckon(self, idle_timeout: float, unkillable: float) -> float:
+        """Return and keep when something is due: it hangs, is to be let go, or cannot be killed. Infinity: never.
 
         To be called whenever its life, its line or its head has changed.
         """
-        deadline = self.deadline(max_runtime)
+        deadline = self.deadline()
         if deadline is not None:
             self.due = deadline
         elif self.life is Life.READY:
             self.due = self.idle_since + (idle_timeout if self.quota > 0 else 0.0)
+        elif self.life is Life.DRAINING:
+            self.due = float("-inf")
         elif self.life is Life.KILLED and not self.alarmed:
             self.due = self.killed_at + unkillable
         else:
@@ -81,19 +90,19 @@ class Worker:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is ready and has nothing to do."""
-        return self.life is Life.READY and not self.line
+        """Whether it has nothing to do and can be let go."""
+        return self.life in (Life.READY, Life.DRAINING) and not self.line
 
     @property
     def engaged(self) -> bool:
         """Whether it holds an id that is to run alone."""
         return bool(self.line) and self.line[0].alone
 
-    def deadline(self, max_runtime: float) -> float | None:
+    def deadline(self) -> float | None:
         """When the worker has been silent for too long: as a head of line, or before ``ready``."""
         match self.life:
             case Life.STARTING:
-                return self.since + max_runtime
-            case Life.READY | Life.RETIRING if self.line:
-                return self.head_since + max_runtime
+                return self.since + self.max_runtime
+            case Life.READY | Life.DRAINING if self.line:
+                return (self.head_since if self.was_ready else self.since) + self.max_runtime
         return None

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass, field
 
+from pepsi.model.stage import StageSpec
+
 
 @dataclass
 class Child:
     """A worker process. *line* is what it has not answered, *unheard* what it answered and nobody has read."""
 
-    stage: str
+    spec: StageSpec
     life: str = "starting"
     line: list[int] = field(default_factory=list)
     unheard: list[int] = field(default_factory=list)
@@ -18,6 +20,11 @@ class Child:
     doomed: bool = False
     asked: bool = False
     garbled: bool = False
+    outgoing: bool = False
+
+    @property
+    def stage(self) -> str:
+        return self.spec.name
 
     @property
     def pipe(self) -> list[int]:

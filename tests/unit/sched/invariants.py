@@ -12,13 +12,18 @@ from tests.unit.sched.table import Key, Row, Table
 
 
 def nobody_has_too_much(children: Collection[Child], specs: Mapping[str, StageSpec]) -> None:
-    """No id is with two workers; no more workers run than may, and none has more ids than it may."""
+    """No id is with two workers; no more workers run than may, and none has more ids than it may.
+
+    Workers that a reload sends out run beside those that take their place, but not any number of them.
+    """
     at_work = [workqueue_id for child in children for workqueue_id in child.line]
     assert len(at_work) == len(set(at_work)), f"in two places: {sorted(at_work)}"
+    assert all(len(child.line) <= child.spec.queue_limit for child in children)
     for stage, spec in specs.items():
-        lines = [len(child.line) for child in children if child.stage == stage]
-        assert len(lines) <= spec.parallelism, f"{len(lines)} workers of {stage}"
-        assert max(lines, default=0) <= spec.queue_limit
+        of_stage = [child for child in children if child.stage == stage]
+        staying = [child for child in of_stage if child.spec == spec and not child.outgoing]
+        assert len(staying) <= spec.parallelism, f"{len(staying)} workers of {stage}"
+        assert len(of_stage) <= 2 * max(spec.parallelism, *(child.spec.parallelism for child in of_stage), 0)
 
 
 def each_is_alone_that_must_be(child: Child, rows: Mapping[int, Row], lonely: Set[int]) -> None:
@@ -31,18 +36,24 @@ def each_is_alone_that_must_be(child: Child, rows: Mapping[int, Row], lonely: Se
 
 
 def no_more_is_held_than_may_be(holdings: Sequence[Held], specs: Mapping[str, StageSpec]) -> None:
-    """No claim is held twice, and no more of a stage than its capacity."""
+    """No claim is held twice, and no more of a stage than its capacity; for whoever was not reconfigured."""
     assert len({held.key for held in holdings}) == len(holdings)
     for stage, spec in specs.items():
         assert in_flight(stage, holdings) <= spec.capacity, f"{in_flight(stage, holdings)} in flight at {stage}"
 
 
-def a_claim_fits(wants: Sequence[Want], holdings: Sequence[Held], specs: Mapping[str, StageSpec]) -> None:
-    """A claim asks for no more than there is room for, and for something, once for each stage."""
+def a_claim_fits(
+    wants: Sequence[Want], holdings: Sequence[Held], specs: Mapping[str, StageSpec], children: Mapping[int, Child]
+) -> None:
+    """A claim asks for no more than there is room for, and for something, once for each stage.
+
+    What is in the pipes of workers that go out takes up no room.
+    """
     assert wants
     assert len({want.stage for want in wants}) == len(wants)
     for want in wants:
-        assert 0 < want.capacity <= specs[want.stage].capacity - in_flight(want.stage, holdings)
+        out = sum(len(child.pipe) for child in children.values() if child.outgoing and child.stage == want.stage)
+        assert 0 < want.capacity <= specs[want.stage].capacity - in_flight(want.stage, holdings) + out
         assert 0 <= want.fifo <= want.capacity
 
 

@@ -4,17 +4,29 @@
 """
 
 import os
+from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pepsi.model.row import RowStatus
+from pepsi.model.stage import StageSpec
 from pepsi.sched import events
-from tests.unit.sched.world import World
+from tests.unit.sched.reloading import reconfigure, renew
+from tests.unit.sched.world import SPECS, World
 
 TIMES = int(os.environ.get("PEPSI_HISTORIES", "1"))
 Move = tuple[int, int, int]
-KINDS = 104
+KINDS = 108
+
+
+CONFIGURATIONS = [
+    SPECS,
+    {"a": replace(SPECS["a"], next_stage=None)},
+    {"b": replace(SPECS["b"], next_stage="c"), "c": StageSpec(name="c", program="c", parallelism=1)},
+    {"a": replace(SPECS["a"], parallelism=1, queue_limit=1), "b": replace(SPECS["b"], max_runtime=1.0)},
+    {"a": replace(SPECS["a"], parallelism=5, queue_limit=4, max_runtime=60.0), "b": SPECS["b"]},
+]
 
 
 def moves_of(data: bytes) -> list[Move]:
@@ -70,6 +82,10 @@ def move(world: World, kind: int, which: int, extra: int) -> None:
         case k if k < 97 and world.rows:
             ids = sorted(world.rows)
             world.table.repair(ids[(which * 8 + extra) % len(ids)])
+        case 104:
+            reconfigure(world, CONFIGURATIONS[(which * 8 + extra) % len(CONFIGURATIONS)])
+        case 105:
+            renew(world)
         case k if k < 100:
             world.now += (0.01, 0.5, 3.0, 25.0)[extra % 4]
             world.tell(events.Tick())
@@ -94,6 +110,7 @@ def nothing_is_held(world: World) -> bool:
 @given(HISTORIES, st.booleans())
 def test_in_the_end_every_row_has_moved_and_every_slot_is_free(moves: list[Move], fair: bool) -> None:
     world = play(moves, fair=fair)
+    reconfigure(world, SPECS | {"c": CONFIGURATIONS[2]["c"]})
     world.settle_down()
     assert nothing_is_held(world)
     assert all(row.status in (RowStatus.FAILED, RowStatus.TIMEOUT) for row in world.rows.values())

@@ -18,7 +18,7 @@ def test_a_stage_shows_what_it_holds_and_who_is_at_work() -> None:
     assert gauges.lock_held
     assert not gauges.stopping
     assert (gauges.in_flight, stage.in_flight) == (4, 4)
-    assert stage.workers == {"starting": 1, "ready": 1, "retiring": 0, "stopping": 0, "killed": 0}
+    assert stage.workers == {"starting": 1, "ready": 1, "draining": 0, "retiring": 0, "stopping": 0, "killed": 0}
     assert stage.parallelism == 2
     assert stage.head_lag == 3.0
     assert stage.memory == MemoryCounts(workers_started=2)

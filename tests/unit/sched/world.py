@@ -48,7 +48,7 @@ class World:
         self.exit: commands.Exit | None = None
         self.done: dict[int, int] = {}
         self.locked = False
-        self.stopping = False
+        self.stopping = self.reconfigured = False
         self.outage = False  # the database is away
         self.faults: dict[str, list[str]] = {}
         """What becomes of the next statements of a kind: done, but nobody hears of it; undone; refused (a settle)."""
@@ -100,14 +100,14 @@ class World:
             case commands.Claim(wants=wants):
                 assert self.locked, "claims without the lock"
                 assert not self.stopping, "claims after the stop"
-                invariants.a_claim_fits(wants, self.engine.holdings(), self.specs)
+                invariants.a_claim_fits(wants, self.engine.holdings(), self.specs, self.children | self.graves)
                 self.claim(command)
             case commands.Start(worker=number, stage=stage):
                 assert self.locked and not self.stopping, "starts a worker that it must not feed"
                 if self.fault("start") == "ok":
-                    self.children[number] = Child(stage)
+                    self.children[number] = Child(self.specs[stage])
                 else:
-                    self.graves[number] = Child(stage)
+                    self.graves[number] = Child(self.specs[stage])
                     self.reports.append(events.WorkerNotStarted(number, "no such program"))
             case commands.Hand(number, ids):
                 assert self.locked and not self.stopping, "hands out without the lock"
@@ -126,7 +126,7 @@ class World:
                 child = self.child(number)
                 assert not child.doomed, "kills twice"
                 child.doomed = True
-                if child.heard_ready and self.now >= child.head_since + self.specs[child.stage].max_runtime:
+                if child.heard_ready and self.now >= child.head_since + child.spec.max_runtime:
                     self.suspects.update(child.head)
             case commands.Settle(writes):
                 self.settle(writes)
@@ -261,18 +261,18 @@ class World:
         del child.line[: len(ids)]
         child.unheard += ids
         for workqueue_id in ids if code == 0 else ():
-            self._work(workqueue_id, child.stage, commit)
+            self._work(workqueue_id, child.spec, commit)
         self.reports.append(events.Answered(number, (Status(code=code, **more),) * len(ids)))
 
-    def _work(self, workqueue_id: int, stage: str, commit: bool) -> None:
+    def _work(self, workqueue_id: int, spec: StageSpec, commit: bool) -> None:
         row = self.rows.get(workqueue_id)
-        if row is None or row.claim is None or row.stage != stage:
+        if row is None or row.claim is None or row.stage != spec.name:
             return
         if not commit:
             self.excused.add((workqueue_id, row.claim))
             self.suspects.add(workqueue_id)
             return
-        following = self.specs[stage].next_stage
+        following = spec.next_stage
         self.table.advance(workqueue_id, following)
         if following is None:
             self.done[workqueue_id] = self.done.get(workqueue_id, 0) + 1
@@ -388,13 +388,13 @@ class World:
 
     @property
     def restless(self) -> bool:
-        moving = not all(row.status.is_final for row in self.rows.values())
+        moving = any(not row.status.is_final and row.stage in self.specs for row in self.rows.values())
         return self.stopping or moving or bool(self.reports or self.children)
 
     def check(self) -> None:
         """What must hold after every step."""
         holdings = self.engine.holdings()
         invariants.nobody_has_too_much(self.children.values(), self.specs)
-        invariants.no_more_is_held_than_may_be(holdings, self.specs)
+        invariants.no_more_is_held_than_may_be(holdings, {} if self.reconfigured else self.specs)
         accounted_for = {held.key for held in holdings} | invariants.under_way(self.reports) | self.excused
         invariants.no_row_is_lost(self.table, accounted_for, self._unknown)
