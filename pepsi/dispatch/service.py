@@ -12,7 +12,8 @@ from twisted.internet.interfaces import IReactorProcess, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from pepsi.db import claims, schema
+from pepsi.config.load import Config
+from pepsi.db import schema
 from pepsi.db.overlay import Overlay, overlaid, overlay
 from pepsi.db.session import Parameters
 from pepsi.dispatch.clerk import Clerk
@@ -23,8 +24,9 @@ from pepsi.dispatch.listener import Listener
 from pepsi.dispatch.program import Launch, launch
 from pepsi.dispatch.pulse import Pulse
 from pepsi.dispatch.recovery import Recovery
+from pepsi.dispatch.reload import Reload, Wanted
 from pepsi.dispatch.watch import Watch
-from pepsi.errors import EX_ERROR, DatabaseError, PepsiError, SchemaError
+from pepsi.errors import EX_ERROR, PepsiError, SchemaError
 from pepsi.model.stage import StageSpec
 from pepsi.reactor.probe import INTERVAL, Probe
 from pepsi.reactor.session import Session
@@ -46,7 +48,7 @@ probe and its margin a lock that was silently lost is missed at the latest."""
 class Plan:
     """What a dispatcher is made from.
 
-    *specs* returns the stages of the file with the overlay that the database holds; it may raise ConfigError.
+    *read* returns the configuration of the file with the overlay that the database holds; it may raise ConfigError.
     *config_file* is what workers are told to read, None if nothing; *environ* is what they get, less what is none of
     their business.
     """
@@ -54,7 +56,7 @@ class Plan:
     dsn: str
     connect_timeout: float
     statement_timeout: float
-    specs: Callable[[Overlay], Mapping[str, StageSpec]]
+    read: Callable[[Overlay], Config]
     settings: Settings
     standby: bool
     config_file: Path | None
@@ -101,6 +103,7 @@ class DispatchService(Service):
         self._meters = Meters()
         self._pulse: Pulse | None = None
         self._watch: Watch | None = None
+        self._reload: Reload | None = None
         self._starting: defer.Deferred[None] | None = None
         self._recovering: defer.Deferred[None] | None = None
         self._ended: defer.Deferred[None] = defer.Deferred()
@@ -120,6 +123,11 @@ class DispatchService(Service):
             self._stopped = defer.ensureDeferred(self._stop())
         return self._stopped
 
+    def reload(self) -> None:
+        """Read the configuration again, and have every worker do so. During the start it is about to be read anyway."""
+        if self._reload is not None:
+            self._reload.want(Wanted.RELOAD)
+
     def reading(self) -> Reading:
         """What the dispatcher shows of itself now."""
         return Reading(
@@ -138,12 +146,16 @@ class DispatchService(Service):
         epoch = self._epoch = await self._leadership.take(standby=self._plan.standby)
         # Once more, and only now the stages: a standby may have waited for days.
         await _check_schema(locked)
-        specs = self._plan.specs(overlaid(await locked.run(overlay())))
+        known = overlaid(await locked.run(overlay()))
+        config = self._plan.read(known)
         writes = await self._session("writes")
         await refuse_shared(locked, writes)
         listening = await self._session("listening")
-        await Listener(listening, self._post).listen()
-        engine = self._engine = Engine(self._plan.settings, specs, epoch, self._clock(), self._chance)
+        reload = Reload(
+            self._reactor, writes, self._plan.read, config, known, self._post, self._fail, chance=self._chance
+        )
+        await Listener(listening, self._post, reload.want).listen()
+        engine = self._engine = Engine(self._plan.settings, config.specs, epoch, self._clock(), self._chance)
         watch = self._watch = Watch(writes, self._clock)
         pulse = Pulse(self._reactor, self._manager, lambda: self._post(Tick()), lambda: engine.gauges(self._clock()))
         self._coordinator = Coordinator(
@@ -151,7 +163,7 @@ class DispatchService(Service):
             self._clock,
             engine,
             Clerk(epoch, locked, writes, self._post),
-            Fleet(self._spawner, self._reactor, lambda stage: self._launch(specs[stage], epoch), self._post),
+            Fleet(self._spawner, self._reactor, lambda stage: self._launch(engine.spec(stage), epoch), self._post),
             self._exited,
             meters=self._meters,
             watch=watch.look,
@@ -161,10 +173,13 @@ class DispatchService(Service):
         pulse.start()
         if self._leadership.held:
             self._post(LockHeld())
-        self.log.info("dispatching under epoch {epoch} for {stages}", epoch=epoch, stages=", ".join(specs))
+        self.log.info("dispatching under epoch {epoch} for {stages}", epoch=epoch, stages=", ".join(config.stages))
         self._recovering = defer.ensureDeferred(Recovery(self._reactor, writes, epoch, self._post).run())
         self._recovering.addErrback(self._cancelled)
-        await self._tell_unknown_stages(writes, specs)
+        self._reload = reload
+        # What was changed between the reading and the listening was not heard.
+        reload.want(Wanted.COMPARE)
+        await reload.tell_unknown_stages()
         self.started.callback(None)
 
     async def _session(self, name: str) -> Session:
@@ -189,17 +204,6 @@ class DispatchService(Service):
         self._probes.append(probe)
         probe.start()
         return session
-
-    async def _tell_unknown_stages(self, writes: Session, specs: Mapping[str, StageSpec]) -> None:
-        try:
-            rows = await writes.run(claims.unknown_stages(specs))
-        except DatabaseError as error:
-            self.log.warn("mail at unknown stages cannot be counted: {why}", why=str(error))
-            return
-        for stage, count in rows:
-            self.log.warn(
-                "{count} messages wait at {stage!r}, which has no section [stage-{stage}]", count=count, stage=stage
-            )
 
     def _launch(self, spec: StageSpec, epoch: int) -> Launch:
         return launch(spec, epoch, self._plan.config_file, self._plan.environ)
@@ -235,6 +239,8 @@ class DispatchService(Service):
         self._ended.callback(None)
 
     async def _stop(self) -> None:
+        if self._reload is not None:
+            self._reload.stop()
         for pending in (self._starting, self._recovering):
             if pending is not None:
                 pending.cancel()

@@ -2,7 +2,7 @@
 
 A service is built once from the configuration and runs either under the console script (``serve``) or under twistd
 (``make_service``). Either way it ends with 0 after SIGTERM, SIGINT or SIGHUP, and with the status of its
-``Ending`` else.
+``Ending`` else. SIGHUP makes a service that can do so read its configuration again, if no terminal can have sent it.
 """
 
 import argparse
@@ -44,6 +44,8 @@ class Ending:
         self.reason = ""
         self._stopping = False
         self._signalled = False
+        self._reload: Callable[[], None] | None = None
+        self._has_terminal = True
 
     def fail(self, reason: str, status: int = EX_ERROR) -> None:
         """Log *reason*, stop the reactor in good order, and end with *status*. Only the first failure counts.
@@ -61,10 +63,15 @@ class Ending:
             self._stopping = True
             reactor.stop()
 
+    def reload_by(self, callback: Callable[[], None]) -> None:
+        """Let SIGHUP call *callback* where there is no terminal that could have been closed."""
+        self._reload = callback
+
     def heed_signals(self) -> None:
         """Let SIGTERM, SIGINT and SIGHUP stop the reactor; a further SIGTERM or SIGINT ends the process at once.
 
-        SIGHUP comes when the terminal is closed. Whoever had it ignored when we were started wants us to go on.
+        SIGHUP comes when the terminal is closed. Whoever had it ignored when we were started wants us to go on. A
+        process without a terminal gets it from somebody who wants the configuration to be read again.
 
         Takes effect at once, for what is started before the reactor runs; and again when it does: only then are its own
         handlers in place, which twistd would report as death by the signal.
@@ -73,6 +80,8 @@ class Ending:
         reactor.callWhenRunning(self._install)
 
     def _install(self) -> None:
+        # Now, and not when it comes: a terminal that was closed is no longer there.
+        self._has_terminal = _has_terminal()
         signal.signal(signal.SIGTERM, self._on_signal)
         signal.signal(signal.SIGINT, self._on_signal)
         # nohup has it ignored: the program is to outlive its terminal.
@@ -80,6 +89,9 @@ class Ending:
             signal.signal(signal.SIGHUP, self._on_signal)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGHUP and self._reload is not None and not self._has_terminal:
+            cast(IReactorFromThreads, reactor).callFromThread(self._reload)
+            return
         if self._signalled:
             # A terminal that goes may say so twice, by the kernel and by the shell, and nobody is in a hurry.
             if number != signal.SIGHUP:
@@ -168,6 +180,14 @@ def read_config(argument: str | None) -> Config:
     for warning in config.warnings:
         Ending.log.warn("{warning}", warning=warning)
     return config
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK))
+    except OSError:
+        return False
+    return True
 
 
 def _leave(ending: Ending) -> None:

@@ -30,7 +30,9 @@ EXAMPLES = """\
   pepsi-dispatch -L debug -c pepsi.conf serve       log each step of each message
   twistd -n pepsi-dispatch --config pepsi.conf      the same service under twistd
 
-exit status: 0 stopped in good order; 1 an error; 2 usage; 78 the database holds the schema of another release"""
+SIGHUP: read the configuration again, as NOTIFY config_changed in the database does
+exit status: 0 stopped in good order; 1 an error; 2 usage;
+  78 the database holds the schema of another release, or the configuration was changed and is wrong now"""
 
 Options = TwistdOptions
 log = Logger()
@@ -56,7 +58,7 @@ def add_dispatcher(
             dsn=dsn,
             connect_timeout=config.postgres.connect_timeout,
             statement_timeout=config.postgres.statement_timeout,
-            specs=lambda overlay: load(config.path, overlay=overlay).specs,
+            read=lambda overlay: load(config.path, overlay=overlay),
             settings=engine_settings(own, trace=ending.trace),
             standby=own.standby,
             config_file=own.config_file,
@@ -70,6 +72,7 @@ def add_dispatcher(
         metrics = MetricsService(reactor, own.metrics_listen, service.reading, ending.fail)
         metrics.setServiceParent(parent)  # type: ignore[no-untyped-call]
     service.setServiceParent(parent)  # type: ignore[no-untyped-call]
+    ending.reload_by(service.reload)
     return service
 
 
