@@ -26,7 +26,7 @@ def nobody_has_too_much(children: Collection[Child], specs: Mapping[str, StageSp
         of_stage = [child for child in children if child.stage == stage]
         staying = [child for child in of_stage if child.spec == spec and not child.outgoing]
         assert len(staying) <= spec.parallelism, f"{len(staying)} workers of {stage}"
-        assert len(of_stage) <= spec.parallelism + max(spec.parallelism, WIDEST)
+        assert len(of_stage) <= 2 * max(spec.parallelism, WIDEST)
 
 
 def each_is_alone_that_must_be(child: Child, rows: Mapping[int, Row], lonely: Set[int]) -> None:
