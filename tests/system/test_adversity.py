@@ -2,17 +2,26 @@
 
 import resource
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support_program import Program, until
-from tests.system.conftest import Theatre
+from tests.system.conftest import PUPPET, Theatre
 
 
 def descriptors(program: Program) -> dict[str, str]:
     """What the descriptors of a program lead to."""
     return {entry.name: str(entry.readlink()) for entry in Path(f"/proc/{program.pid}/fd").iterdir()}
+
+
+def state(process: int) -> str:
+    """The letter that the kernel has for what *process* is doing; Z of one that is dead, Z too of one that is gone."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2][0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "Z"
 
 
 def twistd(theatre: Theatre, *options: str) -> Program:
@@ -164,3 +173,31 @@ def test_the_program_leaves_no_pid_file_and_heeds_none(theatre: Theatre) -> None
     program.wait_for("dispatching under epoch")
     assert program.stop() == 0
     assert [path.name for path in theatre.directory.glob("*.pid")] == ["twistd.pid"]
+
+
+def test_what_a_hanging_message_has_started_dies_with_its_worker(theatre: Theatre) -> None:
+    theatre.write_config(puppet="MAX_RUNTIME = 500 ms")
+    dispatcher = theatre.dispatcher()
+    ids = theatre.inject("brood 600", count=4)
+    until(lambda: all(theatre.status(number) == "paused" for number in ids))
+    assert dispatcher.stop() == 0
+    children = [number for event, number, _ in theatre.events() if event == "child"]
+    assert len(children) >= 4
+    for child in children:
+        until(lambda child=child: state(child) == "Z")
+
+
+def test_a_program_whose_interpreter_is_missing_blames_nobody_and_heals_by_itself(theatre: Theatre) -> None:
+    program = theatre.directory / "program"
+    program.write_text("#!/no/such/interpreter\n")
+    program.chmod(0o755)
+    theatre.write_config(puppet="", broken=f"PROGRAM = {program}")
+    dispatcher = theatre.dispatcher()
+    (stuck,) = theatre.inject(stage="broken")
+    others = theatre.inject(count=5)
+    dispatcher.wait_for("did not get ready")
+    until(lambda: all(theatre.row(number) is None for number in others))
+    until(lambda: theatre.row(stuck) == ("broken", "pending", {}))
+    program.write_text(f"#!/bin/sh\nexec {sys.executable} {PUPPET} {theatre.record}\n")
+    theatre.wait_until_empty()
+    assert theatre.executions()[stuck] == 1
