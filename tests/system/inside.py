@@ -39,7 +39,7 @@ async def inside(theatre: Theatre, dsn: str, **different: Any) -> AsyncIterator[
         "dsn": dsn,
         "connect_timeout": 10.0,
         "statement_timeout": 60.0,
-        "specs": lambda overlay: load(theatre.config, overlay=overlay).specs,
+        "read": lambda overlay: load(theatre.config, overlay=overlay),
         "settings": Settings(),
         "standby": False,
         "config_file": None,

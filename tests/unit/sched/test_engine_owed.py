@@ -109,3 +109,33 @@ def test_a_write_that_the_database_refuses_is_found_among_its_companions_and_let
     assert [row.status for row in world.rows.values()] == [RowStatus.FAILED, RowStatus.PAUSED, RowStatus.FAILED]
     assert "the database refuses what is owed for message 2" in world.notes[-1]
     assert not world.engine.holdings()
+
+
+def test_through_a_long_outage_the_engine_sleeps_most_of_the_time_and_writes_what_it_owes_at_its_end() -> None:
+    world = World({**one_stage("a", parallelism=2, queue_limit=3), **one_stage("b", parallelism=1)})
+    world.start()
+    number = world.employ("a", count=3)
+    world.bring("b")
+    paused = world.inject("a")
+    world.rows[paused].status, world.rows[paused].due = RowStatus.PAUSED, world.now + 60.0
+    world.outage = True
+    world.tell(events.LockLost())
+    world.answer(number, 74)
+    world.answer(number, 65)
+    world.answer(number, 75)
+    world.run()
+    turns, until = 0, world.now + 3600.0
+    while world.now < until:
+        world.now = max(world.now, min(until, world.engine.next_wake))
+        world.tell(events.Tick())
+        world.run()
+        for other, child in list(world.children.items()):
+            if child.doomed or child.asked:
+                world.die(other, signal=9)
+        turns += 1
+    assert turns < 600
+    assert [row.status for row in world.rows.values()][:3] == [RowStatus.RUNNING] * 3
+    assert {held.workqueue_id for held in world.engine.holdings()} >= {1, 2, 3}
+    world.settle_down()
+    assert world.rows[2].status is RowStatus.FAILED
+    assert {1, 3, 4, paused} <= world.done.keys()
