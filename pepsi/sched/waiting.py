@@ -28,9 +28,9 @@ class Waiting:
         return len(self._order) - len(self._gone)
 
     @property
-    def senders(self) -> int:
-        """How many senders wait."""
-        return len(self._lines)
+    def kept(self) -> int:
+        """How many ids are kept, those that have gone among them."""
+        return len(self._order)
 
     def __contains__(self, sender: str) -> bool:
         return sender in self._lines

@@ -75,6 +75,8 @@ class Simulation:
             commands.FlipDue: lambda command: self._later(model.costs.claim, self._flipped, command),
             commands.AskRunning: lambda command: self._later(model.costs.claim, self._asked_running, command),
             commands.Flush: lambda _: self._later(model.costs.claim, self._post, events.Flushed()),
+            commands.Sweep: lambda _: self._later(model.costs.claim, self._post, events.Swept(more=False)),
+            commands.Inspect: lambda _: None,  # nobody else is at the database, so there is nothing to tell
             commands.Hand: self._hand,
             commands.Start: self._start,
             commands.Retire: self._retire,

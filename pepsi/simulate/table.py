@@ -85,7 +85,7 @@ class Table:
         if stage is None:
             self.delete(workqueue_id)
         else:
-            row.stage, row.strikes = stage, 0
+            row.stage, row.strikes, row.interrupted = stage, 0, 0
             self._let_go(workqueue_id, row, RowStatus.PENDING)
 
     def delete(self, workqueue_id: int) -> None:
@@ -95,7 +95,7 @@ class Table:
         if row.status is RowStatus.PENDING:
             self.waiting(row.stage).remove(workqueue_id, row.sender)
 
-    def give_back(self, workqueue_id: int) -> None:
+    def repair(self, workqueue_id: int) -> None:
         """Turn the row to pending if it runs, whoever runs it."""
         row = self.rows[workqueue_id]
         if row.status is RowStatus.RUNNING:
@@ -120,7 +120,7 @@ class Table:
         return self._due[0][0] - now if self._due else None
 
     def flip_due(self, limit: int, now: float) -> tuple[int, ...]:
-        """Turn due rows to pending; return their ids."""
+        """Turn due rows to pending, the oldest due first; return their ids."""
         ids: list[int] = []
         while len(ids) < limit:
             self._pass_over()

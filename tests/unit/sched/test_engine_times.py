@@ -5,7 +5,6 @@ import pytest
 from pepsi.model.row import RowStatus
 from pepsi.sched import commands, events
 from pepsi.sched.timetable import FLIP_LIMIT
-from tests.unit.sched.table import Row
 from tests.unit.sched.world import World, one_stage
 
 
@@ -17,7 +16,7 @@ def paused(world: World, count: int, due_in: float) -> None:
     """Rows that somebody else has paused."""
     first = world.inject("a", count=count) - count + 1
     for number in range(first, first + count):
-        world.rows[number] = Row("a", RowStatus.PAUSED, due=world.now + due_in)
+        world.table.pause(number, world.now + due_in)
 
 
 # Due rows
@@ -69,7 +68,7 @@ def test_more_due_rows_than_one_statement_may_flip_follow_at_once() -> None:
 def test_a_parked_row_is_left_alone() -> None:
     world = World()
     world.inject("a")
-    world.rows[1] = Row("a", RowStatus.PAUSED, due=None)
+    world.table.pause(1, None)
     world.start()
     world.wait(1000.0)
     assert not world.wanted(commands.FlipDue)

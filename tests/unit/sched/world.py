@@ -230,7 +230,7 @@ class World:
                 self.struck.add(key)
         if fault == "refused" and len(writes) == 1:
             self.excused.add((writes[0].workqueue_id, writes[0].claim))
-        locked = self.table.settle(writes, self.now) if fault in ("ok", "done") else ()
+        locked = self.table.settle_unlocked(writes, self.now) if fault in ("ok", "done") else ()
         failed = events.SettleFailed("no database", refused=fault == "refused")
         self.reports.append(events.Settled(locked) if fault == "ok" else failed)
 
