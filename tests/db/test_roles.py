@@ -99,7 +99,7 @@ def test_the_dispatcher_moves_rows_and_sweeps_bodies(roles: Queue) -> None:
 
 def test_the_dispatcher_may_do_all_that_its_statements_do(roles: Queue) -> None:
     dispatcher = acting(roles, DISPATCH)
-    for file in ("claims", "leadership", "statistics", "overlay", "schema"):
+    for file in ("claims", "leadership", "statistics", "housekeeping", "overlay", "schema"):
         for name, query in load([QUERIES / f"{file}.sql"]).items():
             if name not in ("schema_drop", "try_lock", "schema_lock"):
                 # Privileges are checked before anything is explained, and nothing is run.

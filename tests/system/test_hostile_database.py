@@ -85,17 +85,20 @@ def test_a_server_that_comes_back_read_only_is_waited_for_and_no_message_blamed(
     directory = tmp_path / "dispatcher"
     directory.mkdir()
     with contextlib.closing(Theatre(directory, failover.database)) as theatre:
-        theatre.write_config(first=DISCARD)
+        theatre.write_config(dispatch="METRICS_LISTEN = tcp:0:interface=127.0.0.1", first=DISCARD)
         dispatcher = theatre.dispatcher()
+        address = metrics_of(dispatcher)
         theatre.inject(stage="first", count=10)
         theatre.wait_until_empty()
         theatre.inject(stage="first", count=200)
         failover.demote()
         dispatcher.wait_for("session lock and claims cannot connect: the server is read-only")
-        assert dispatcher.running
+        assert fetch(address, "healthz").startswith("no database for: lock and claims")
+        assert value(fetch(address), "pepsi_lock_held") == 0
         failover.promote()
         theatre.inject(stage="first", count=10)
         theatre.wait_until_empty()
+        until(lambda: fetch(address, "healthz") == "ok\n")
         assert theatre.database.rows("SELECT sum(strikes), sum(failures) FROM pepsi.stage_stats") == [(0, 0)]
         assert dispatcher.stop() == 0
 

@@ -70,6 +70,16 @@ def test_the_manager_hears_of_the_start_the_work_and_the_stop(theatre: Theatre, 
     assert manager.said("STOPPING=1")
 
 
+def test_under_twistd_the_manager_hears_the_same(theatre: Theatre, manager: Manager) -> None:
+    command = ["twistd", "-n", "--pidfile=", "pepsi-dispatch", "--config", str(theatre.config)]
+    twistd = Program(command, cwd=theatre.directory, environ={**manager.environ, "WATCHDOG_USEC": "200000"})
+    theatre.programs.append(twistd)
+    for line in ("READY=1", "WATCHDOG=1"):
+        until(lambda line=line: manager.said(line))  # type: ignore[misc]
+    assert twistd.stop() == 0
+    assert manager.said("STOPPING=1")
+
+
 def test_ready_is_not_said_before_mail_can_move(theatre: Theatre, manager: Manager) -> None:
     theatre.dispatcher()
     theatre.write_config(dispatch="STANDBY = yes")
