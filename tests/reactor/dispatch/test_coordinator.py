@@ -11,7 +11,8 @@ from pepsi.dispatch.coordinator import Coordinator
 from pepsi.model.row import RowStatus
 from pepsi.sched import commands
 from pepsi.sched.commands import Command, Level
-from pepsi.sched.events import LockLost, Tick, WorkerReady
+from pepsi.sched.events import Claimed, ClaimedRow, ClaimFailed, LockLost, Tick, WorkerReady
+from pepsi.sched.meters import Meters
 from pepsi.sched.statistics import Deltas
 from tests.fakes_dispatch import RecordingClerk, RecordingFleet, ScriptedEngine, TurnClock
 
@@ -27,9 +28,10 @@ class Office:
         self.exits: list[int] = []
         self.time = 500.0
         self.looks = 0
+        self.meters = Meters()
         engine, clerk, fleet = cast(tuple[Any, Any, Any], (self.engine, self.clerk, self.fleet))
         self.coordinator = Coordinator(
-            clock, lambda: self.time, engine, clerk, fleet, self.exits.append, watch=self._look
+            clock, lambda: self.time, engine, clerk, fleet, self.exits.append, watch=self._look, meters=self.meters
         )
 
     async def _look(self) -> None:
@@ -98,6 +100,19 @@ def test_an_inspection_is_one_look_at_the_table(clock: Clock) -> None:
     office = Office(clock, [commands.Inspect()])
     office.turn()
     assert office.looks == 1
+
+
+def test_claims_and_turns_are_measured(clock: Clock) -> None:
+    office = Office(clock, [CLAIM])
+    office.turn()
+    office.time += 0.5
+    rows = tuple(ClaimedRow(workqueue_id=number, stage="a") for number in (1, 2, 3))
+    office.coordinator.post(Claimed(token=5, rows=rows))
+    office.coordinator.post(ClaimFailed())
+    clock.advance(0)
+    meters = office.meters
+    assert (meters.claim_seconds.sum, meters.claim_rows.sum, meters.claims_failed) == (0.5, 3.0, 1)
+    assert [count for _, count in meters.turn_seconds.cumulated()][-1] == 2
 
 
 def test_commands_are_carried_out_in_their_order(clock: Clock) -> None:
