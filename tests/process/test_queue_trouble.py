@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from pepsi.db.account import choose
+from pepsi.db.embedded import private_server
 from tests.db.queue import Queue
+from tests.support_database import Database, install
 from tests.support_program import until
 from tests.support_queue_tool import PATIENCE, Held, Tool, fill, wait_until_blocked
 
@@ -128,3 +130,19 @@ def test_root_goes_on_as_the_account_before_it_connects(tool: Tool, queue: Queue
     uid = pwd.getpwnam(choose().name).pw_uid
     assert (done.returncode, done.stderr) == (0, f"({uid}, {uid}, {uid})\n")
     assert "grüße@example.org" in done.stdout
+
+
+def test_with_a_private_server_root_goes_on_as_the_account_of_that(tool: Tool, state_directory: Path) -> None:
+    with private_server(state_directory, fast=True) as dsn:
+        install(Database(dsn))
+        tool.file.write_text(f"[pepsi]\nSTATE_DIRECTORY = {state_directory}\n[pepsi-postgres]\nDSN = embedded\n")
+        program = (
+            "import os, sys\nfrom pepsi.tools.queue.program import main\n"
+            f"status = main(['-c', {str(tool.file)!r}, 'gc'], account='no-such-account')\n"
+            "print(os.geteuid(), file=sys.stderr)\nsys.exit(status)"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, f"{choose().uid}\n")
+    done_without = tool("gc")
+    assert (done_without.status, done_without.said.count("\n")) == (69, 1)
+    assert "'pepsi up'" in done_without.said
