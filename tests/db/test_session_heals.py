@@ -95,15 +95,6 @@ async def test_a_time_out_on_the_server_is_refused_and_the_session_lives_on(data
 
 
 @with_timeout()
-async def test_a_server_that_has_turned_read_only_under_us_is_left_and_come_back_to(session: Session) -> None:
-    up, before = next_up(session), session.backend
-    with pytest.raises(Unavailable):
-        await session.run(Statement("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '25006'; END $$"))
-    await up
-    assert session.backend != before
-
-
-@with_timeout()
 async def test_a_dropped_session_is_replaced(session: Session) -> None:
     up, before = next_up(session), session.backend
     session.drop("it did not answer")
