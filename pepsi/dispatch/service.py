@@ -31,11 +31,12 @@ from pepsi.model.stage import StageSpec
 from pepsi.reactor.probe import INTERVAL, Probe
 from pepsi.reactor.session import Session
 from pepsi.reactor.systemd import Manager
-from pepsi.sched.engine import Engine, Settings
+from pepsi.sched.engine import Engine
 from pepsi.sched.events import Event, LockHeld, StopRequested, Tick
 from pepsi.sched.held import Held
 from pepsi.sched.meters import Meters
 from pepsi.sched.reading import Reading
+from pepsi.sched.settings import Settings
 
 PROBE_MARGIN = 10.0
 """Seconds that the server may take beyond its longest statement before a session is taken to be dead."""

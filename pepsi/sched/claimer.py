@@ -28,6 +28,8 @@ class Claimer:
     ) -> None:
         self.unknown = False
         """Whether a claim may have been done of which nothing came back."""
+        self.by_age: dict[str, int] = {}
+        """How many of each stage's rows the last claim took for their age; they come first."""
         self._epoch = epoch
         self._pools = pools
         self._ledger = ledger
@@ -72,6 +74,7 @@ class Claimer:
         windows = {window.stage: window for window in event.windows}
         if self._fairness is not None:
             self._fairness.looked(event.windows, self._sent_at)
+        self.by_age = {want.stage: want.fifo for want in asked.wants} if asked else {}
         short = False
         for want in asked.wants if asked else ():
             left = self._took(want, rows.get(want.stage, []), windows.get(want.stage), now)

@@ -11,9 +11,10 @@ from pepsi.sched.books import Books
 from pepsi.sched.commands import Level
 from pepsi.sched.held import Held, Place
 from pepsi.sched.pool import Pool
+from pepsi.sched.reserve import Reserve
 from pepsi.sched.shortage import Shortage
 from pepsi.sched.verdict import settlement
-from pepsi.sched.worker import Blame, Life, Worker
+from pepsi.sched.worker import Blame, Life, Worker, blame_of
 
 UNKILLABLE = 10.0
 """Seconds after SIGKILL at which a worker that is still there is worth an alarm."""
@@ -30,9 +31,10 @@ class Crew:
     """The workers, by number and by stage. Ids that wait for a slot wait in their stage's pool."""
 
     def __init__(
-        self, specs: Mapping[str, StageSpec], books: Books, *, fair: bool, idle_timeout: float, trace: bool
+        self, specs: Mapping[str, StageSpec], books: Books, *, half_life: float | None, idle_timeout: float, trace: bool
     ) -> None:
-        self.pools = {name: Pool(spec, fair) for name, spec in specs.items()}
+        self._half_life = half_life
+        self.pools = {name: self._pool(spec) for name, spec in specs.items()}
         self._names = set(specs)
         """Of every stage that there was: a worker may report of one that is gone meanwhile, but of no other."""
         self.workers: dict[int, Worker] = {}
@@ -42,12 +44,14 @@ class Crew:
         """Ids of which one made a worker crash, and nobody knows which: each is to run alone until it is answered."""
         self.shortage = Shortage(self.pools, books)
         self._books = books
-        self._fair = fair
         self._idle_timeout = idle_timeout
         self._trace = trace
         self._last = 0
         self._soonest = float("-inf")
         """No worker's ``due`` is sooner, so that until then nobody need be looked at."""
+
+    def _pool(self, spec: StageSpec) -> Pool:
+        return Pool(spec, None if self._half_life is None else Reserve(self._half_life))
 
     @property
     def any_alive(self) -> bool:
@@ -172,7 +176,7 @@ class Crew:
         if worker.life is Life.STOPPING and worker.line and event.signal == SIGKILL:
             text = "worker {worker} of {stage} had to be killed; its work on message {workqueue_id} may be done already"
             self._note(Level.WARN, text, worker, workqueue_id=worker.line[0].workqueue_id)
-        match _blame(worker, event.code):
+        match blame_of(worker, event.code):
             case Blame.START:
                 self._failed_start(worker, why, event.code, now)
             case Blame.CRASH:
@@ -282,7 +286,7 @@ class Crew:
             if name in self.pools:
                 self.pools[name].change(spec)
             else:
-                self.pools[name] = Pool(spec, self._fair)
+                self.pools[name] = self._pool(spec)
         self._names.update(specs)
         self.shortage.set_limits()
 
@@ -386,14 +390,3 @@ class Crew:
 
     def _note(self, level: Level, text: str, worker: Worker, **facts: Any) -> None:
         self._books.note(level, text, worker=worker.number, stage=worker.stage, **facts)
-
-
-def _blame(worker: Worker, code: int | None) -> Blame:
-    """Return whose fault it is that *worker* ended, with exit status *code* unless it was a signal."""
-    if worker.life.end_asked_for:
-        return Blame.NOBODY
-    if code == status.BAD_CONFIG and not worker.answered:
-        return Blame.START
-    if worker.blame is not None:
-        return worker.blame
-    return Blame.CRASH if worker.was_ready else Blame.START

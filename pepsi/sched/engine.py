@@ -6,7 +6,6 @@ writes, statistics) and the timetable (heartbeats, due rows).
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import assert_never
 
 from pepsi.model import claim
@@ -21,6 +20,7 @@ from pepsi.sched.events import Event, Wake
 from pepsi.sched.fairness import Fairness
 from pepsi.sched.gauges import Gauges
 from pepsi.sched.held import Held
+from pepsi.sched.settings import Settings
 from pepsi.sched.statistics import Statistics
 from pepsi.sched.sweeping import SWEEP_LIMIT, Sweeping
 from pepsi.sched.timetable import FLIP_LIMIT, Timetable
@@ -37,24 +37,6 @@ STRAY = "its worker answered 0 and committed nothing"
 """Said of a message that runs although its worker has let it go."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """The dispatcher's own settings, in seconds. With *trace* each message's steps are noted.
-
-    *fair*: senders take turns. What one has used is halved each *fair_half_life*, and *fair_fifo_percent* of the rows
-    are the oldest ones whoever sent them.
-    """
-
-    worker_idle_timeout: float = 5.0
-    poll_interval: float = 30.0
-    stats_interval: float = 60.0
-    stop_time: float = 25.0
-    fair: bool = True
-    fair_half_life: float = 60.0
-    fair_fifo_percent: int = 10
-    trace: bool = False
-
-
 class Engine:
     """All that the dispatcher knows and decides. Feed it through ``handle``; wake it at ``next_wake``."""
 
@@ -68,8 +50,9 @@ class Engine:
         self._sweeping = Sweeping(settings.stats_interval, swept_at=now)
         fairness = Fairness(settings.fair_half_life, settings.fair_fifo_percent)
         self._books = Books(self._stats, self._times, chance, fairness)
+        half_life = settings.fair_half_life if settings.fair else None
         self._crew = Crew(
-            specs, self._books, fair=settings.fair, idle_timeout=settings.worker_idle_timeout, trace=settings.trace
+            specs, self._books, half_life=half_life, idle_timeout=settings.worker_idle_timeout, trace=settings.trace
         )
         self._claimer = Claimer(
             epoch, self._crew.pools, self._books.ledger, self._books.floors, fairness if settings.fair else None
@@ -227,9 +210,12 @@ class Engine:
 
     def _claimed(self, event: events.Claimed, now: float) -> None:
         nothing_left = self._claimer.came_back(event, now)
+        by_age = dict(self._claimer.by_age)
         for row in event.rows:
             held = Held(row.workqueue_id, event.token, row.stage, row.strikes, row.sender, interrupted=row.interrupted)
             if self._settings.fair and self._crew.serves(held.stage):
+                held.by_age = by_age.get(row.stage, 0) > 0
+                by_age[row.stage] = by_age.get(row.stage, 0) - 1
                 self._books.fairness.charge(held, self._crew.pools[row.stage].average, now)
             if self._books.take(held, now):
                 self._queue(held, now)

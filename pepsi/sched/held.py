@@ -35,6 +35,8 @@ class Held:
     charged: float | None = None
     """Seconds that the sender was charged for it, until that is settled."""
     charged_at: float = 0.0
+    by_age: bool = False
+    """Whether it was claimed because it was the oldest."""
     alone: bool = False
     stray: bool = False
     interrupted: int = 0

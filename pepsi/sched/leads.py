@@ -59,7 +59,7 @@ class Leads:
         """
         self._rescale_if_due(now)
         self._charges += 1
-        if self._charges > max(FEWEST_CHARGES, len(self._entries)):
+        if self._charges > max(FEWEST_CHARGES, len(self._entries) // 2):
             self._forget(average, now)
         entry = self._entries.get(sender)
         if entry is None:

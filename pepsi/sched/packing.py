@@ -20,28 +20,34 @@ class Elsewhere(enum.Enum):
 
 
 def choose(
-    workers: Iterable[Worker], *, waiting: int, queue_limit: int, average: float, may_start: bool
+    workers: Iterable[Worker], *, waiting: int, queue_limit: int, average: float, may_start: bool, depth: int
 ) -> Worker | Elsewhere:
     """Return the worker that takes the first of *waiting* ids, or say what is to be done instead.
 
     *average* is the stage's time for a message in seconds. In order: the fullest ready worker with a free slot and
     bearable work ahead; a worker that is starting, if no ready one has room at all; a new one; whichever is loaded
     least. An id that a ready worker has room for waits for a starting one rather than be handed to it: what is handed
-    over before a worker is ready cannot be handed to another one any more.
+    over before a worker is ready cannot be handed to another one any more. Nor is it handed to a worker that has
+    *depth* ids: it waits for that one if the work ahead is bearable, and for whoever is free first in any case.
     """
     bearable = min(queue_limit, math.ceil(BEARABLE / average)) if average > 0 else queue_limit
     best: Worker | None = None
     least: Worker | None = None
     starting: Worker | None = None
     coming = 0
+    one_is_at_work = False
     for worker in workers:
         if not _takes(worker, queue_limit):
             continue
         load = len(worker.line)
         if worker.life is Life.STARTING:
             coming += max(0, bearable - load)
-            if starting is None or load < len(starting.line):
+            if load < depth and (starting is None or load < len(starting.line)):
                 starting = worker
+            continue
+        if load >= depth:
+            coming += max(0, bearable - load)
+            one_is_at_work = True
             continue
         if load < bearable and (best is None or load > len(best.line)):
             best = worker
@@ -49,7 +55,12 @@ def choose(
             least = worker
     if best is not None:
         return best
-    if least is None and starting is not None and (len(starting.line) < bearable or not may_start):
+    if (
+        least is None
+        and starting is not None
+        and not one_is_at_work
+        and (len(starting.line) < bearable or not may_start)
+    ):
         return starting
     if waiting > coming:
         if may_start:

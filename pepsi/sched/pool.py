@@ -8,10 +8,15 @@ from pepsi.model.stage import StageSpec
 from pepsi.sched.cooldown import Cooldown
 from pepsi.sched.held import Held
 from pepsi.sched.packing import Elsewhere, choose, choose_alone, depth, kept_free
+from pepsi.sched.reserve import Reserve
 from pepsi.sched.worker import Life, Worker
 
 FIRST_GUESS = 0.010
 """Seconds a message takes at a stage of which nothing is known yet."""
+SLOW = 0.005
+"""Seconds a message takes at a stage at which it matters who is handed out first."""
+LEAST_RESERVING = 2
+"""Workers that a stage must have for one of them to be kept free."""
 WEIGHT = 0.1
 """Of the newest measurement in the moving average."""
 
@@ -21,8 +26,8 @@ class Pool:
     """One stage's part of the dispatcher. *average* is its time for a message, in seconds."""
 
     spec: StageSpec
-    fair: bool = False
-    """Whether senders take turns, so that little is handed out ahead of time."""
+    reserve: Reserve | None = None
+    """Where senders take turns, so that little is handed out ahead of time."""
     workers: dict[int, Worker] = field(default_factory=dict)
     waiting: deque[Held] = field(default_factory=deque)
     lonely: deque[Held] = field(default_factory=deque)
@@ -53,7 +58,7 @@ class Pool:
     @property
     def depth(self) -> int:
         """How many ids a worker is handed at most, its head among them."""
-        return depth(self.spec.queue_limit, self.average) if self.fair else self.spec.queue_limit
+        return depth(self.spec.queue_limit, self.average) if self.reserve is not None else self.spec.queue_limit
 
     @property
     def goal(self) -> int:
@@ -142,6 +147,8 @@ class Pool:
     def queue(self, held: Held) -> None:
         """Let *held* wait for a slot."""
         (self.lonely if held.alone else self.waiting).append(held)
+        if self.reserve is not None:
+            self.reserve.note(held.sender, self.limit, held.charged_at)
 
     def unplaced(self) -> Iterator[Held]:
         """Take away all that waits."""
@@ -159,18 +166,80 @@ class Pool:
             if choice is Elsewhere.WAIT:
                 break
             yield self._placed(self.lonely, choice)
-        free = kept_free(self.fed) if self.lonely else None
+        if self.reserve is not None and self.average >= SLOW:
+            yield from self._turns(self.reserve, now)
+            return
         while self.waiting:
-            choice = choose(
-                [worker for worker in self.fed if worker is not free],
-                waiting=len(self.waiting),
-                queue_limit=self.spec.queue_limit,
-                average=self.average,
-                may_start=self.may_start(now),
-            )
+            choice = self._choice(self._open_workers(), now)
             if choice is Elsewhere.WAIT:
                 return
             yield self._placed(self.waiting, choice)
+
+    def _turns(self, reserve: Reserve, now: float) -> Iterator[tuple[Held, Worker | None]]:
+        """Place ids at a stage where one takes long: the oldest ones first, then those of senders with nothing at work.
+
+        No sender is kept waiting for ever by that: as soon as it has nothing at work, its ids go by the order in which
+        they were claimed.
+        """
+        at_work = {held.sender for worker in self.workers.values() for held in worker.line}
+        most = self.depth
+        while self.waiting:
+            workers, may_start = self._open_workers(), self.may_start(now)
+            if not may_start and all(len(worker.line) >= most for worker in workers):
+                return
+            reserving = self.limit >= LEAST_RESERVING and reserve.wanted(at_work, now)
+            placed = None
+            tried = set()
+            for held in sorted(self.waiting, key=lambda held: (not held.by_age, held.sender in at_work)):
+                new = held.sender not in at_work
+                if new in tried:
+                    continue
+                tried.add(new)
+                placed = self._turn(held, workers, now, new=new, reserving=reserving, may_start=may_start)
+                if placed is not None:
+                    break
+            if placed is None:
+                return
+            if placed[1] is not None:
+                self.waiting.remove(placed[0])
+                at_work.add(placed[0].sender)
+            yield placed
+
+    def _turn(
+        self, held: Held, workers: list[Worker], now: float, *, new: bool, reserving: bool, may_start: bool
+    ) -> tuple[Held, Worker | None] | None:
+        """Place one id, of a sender that is *new* if it has nothing at work. Return None if it has to wait."""
+        idle = [worker for worker in workers if worker.is_idle]
+        if new and idle:
+            workers = idle
+        elif reserving and not new:
+            # One that is ready is kept, not just the right to start one. Not always the same, which would be let go
+            # for having nothing to do.
+            longest = [min(idle, key=lambda worker: worker.idle_since)] if len(idle) > 1 else []
+            workers = [worker for worker in workers if not worker.is_idle] + longest
+            busy = sum(bool(worker.line) or not worker.life.takes_ids for worker in self.workers.values())
+            may_start = may_start and self.limit - busy > 1
+        choice = self._choice(workers, now, may_start=may_start)
+        if choice is Elsewhere.WAIT:
+            return None
+        return held, choice if isinstance(choice, Worker) else None
+
+    def _open_workers(self) -> list[Worker]:
+        """Return the workers that may be fed beside what runs alone."""
+        free = kept_free(self.fed) if self.lonely else None
+        return [worker for worker in self.fed if worker is not free]
+
+    def _choice(self, workers: list[Worker], now: float, *, may_start: bool | None = None) -> Worker | Elsewhere:
+        # What waits in the database presses, too, where little of it is claimed ahead of time.
+        more = self.spec.capacity if self.backlog and self.reserve is not None else 0
+        return choose(
+            workers,
+            waiting=len(self.waiting) + more,
+            queue_limit=self.spec.queue_limit,
+            average=self.average,
+            may_start=self.may_start(now) if may_start is None else may_start,
+            depth=self.depth,
+        )
 
     def _placed(self, line: deque[Held], choice: Worker | Elsewhere) -> tuple[Held, Worker | None]:
         return (line.popleft(), choice) if isinstance(choice, Worker) else (line[0], None)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True, eq=False)
 class Trail:
-    """Remembers how far claims had got at least *lag* seconds ago, and at most twice that."""
+    """Remembers how far claims had got at least *lag* seconds ago, and at most three times that."""
 
     lag: float
     newest: int = 0

@@ -4,6 +4,7 @@ import enum
 from collections import deque
 from dataclasses import dataclass, field
 
+from pepsi.model import status
 from pepsi.sched.held import Held
 
 
@@ -106,3 +107,14 @@ class Worker:
             case Life.READY | Life.DRAINING if self.line:
                 return (self.head_since if self.was_ready else self.since) + self.max_runtime
         return None
+
+
+def blame_of(worker: Worker, code: int | None) -> Blame:
+    """Return whose fault it is that *worker* ended, with exit status *code* unless it was a signal."""
+    if worker.life.end_asked_for:
+        return Blame.NOBODY
+    if code == status.BAD_CONFIG and not worker.answered:
+        return Blame.START
+    if worker.blame is not None:
+        return worker.blame
+    return Blame.CRASH if worker.was_ready else Blame.START

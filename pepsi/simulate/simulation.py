@@ -13,8 +13,9 @@ from pepsi.model.stage import StageSpec
 from pepsi.model.status import Status
 from pepsi.sched import commands, events
 from pepsi.sched.commands import Command
-from pepsi.sched.engine import Engine, Settings
+from pepsi.sched.engine import Engine
 from pepsi.sched.events import Event, Wake
+from pepsi.sched.settings import Settings
 from pepsi.simulate.arrival import Arrival
 from pepsi.simulate.child import Child
 from pepsi.simulate.distribution import Chance

@@ -1,7 +1,7 @@
 """What the dispatcher's engine is told of its configuration, in one place for whoever runs one."""
 
 from pepsi.config.options import Dispatch
-from pepsi.sched.engine import Settings
+from pepsi.sched.settings import Settings
 
 
 def engine_settings(own: Dispatch, *, trace: bool) -> Settings:

@@ -13,7 +13,7 @@ from typing import IO, TypeVar
 
 from pepsi.config.values import parse_duration, parse_number
 from pepsi.errors import EX_OK, SimulationError
-from pepsi.sched.engine import Settings
+from pepsi.sched.settings import Settings
 from pepsi.simulate import trace
 from pepsi.simulate.arrival import Arrival
 from pepsi.simulate.classes import ByShare

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pepsi.dispatch.fleet import GRACE
-from pepsi.sched.engine import Settings
+from pepsi.sched.settings import Settings
 from tests.arch.checkout import CHECKOUT
 
 UNIT = CHECKOUT / "debian/pepsi-dispatch.service"

@@ -9,7 +9,7 @@ from twisted.internet import reactor, task
 
 from pepsi.config.load import load
 from pepsi.dispatch.service import DispatchService, Plan
-from pepsi.sched.engine import Settings
+from pepsi.sched.settings import Settings
 from tests.system.conftest import Theatre
 
 

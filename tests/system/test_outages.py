@@ -9,8 +9,8 @@ from twisted.internet import reactor
 from twisted.internet.task import deferLater
 from twisted.logger import capturedLogs
 
-from pepsi.sched.engine import Settings
 from pepsi.sched.gauges import Gauges
+from pepsi.sched.settings import Settings
 from tests.support_database import Database
 from tests.support_proxy import Proxy
 from tests.support_reactor import with_timeout

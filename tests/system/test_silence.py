@@ -4,7 +4,7 @@ import pytest
 
 from pepsi.dispatch.service import LONGEST_CLAIM, PROBE_MARGIN
 from pepsi.reactor import probe
-from pepsi.sched.engine import Settings
+from pepsi.sched.settings import Settings
 from tests.support_proxy import Proxy
 from tests.support_reactor import with_timeout
 from tests.system.conftest import Theatre

@@ -3,7 +3,7 @@
 import pytest
 
 from pepsi.sched.held import Held
-from pepsi.sched.packing import BEARABLE, Elsewhere, choose, choose_alone, kept_free
+from pepsi.sched.packing import BEARABLE, Elsewhere, choose, choose_alone, depth, kept_free
 from pepsi.sched.worker import Life, Worker
 
 FAST, SLOW = 0.001, 1.0
@@ -16,8 +16,10 @@ def worker(number: int, line: int = 0, life: Life = Life.READY, quota: int = 100
     return made
 
 
-def choice(*workers: Worker, waiting: int = 1, average: float = FAST, may_start: bool = True) -> int | Elsewhere:
-    chosen = choose(workers, waiting=waiting, queue_limit=4, average=average, may_start=may_start)
+def choice(
+    *workers: Worker, waiting: int = 1, average: float = FAST, may_start: bool = True, depth: int = 4
+) -> int | Elsewhere:
+    chosen = choose(workers, waiting=waiting, queue_limit=4, average=average, may_start=may_start, depth=depth)
     return chosen.number if isinstance(chosen, Worker) else chosen
 
 
@@ -103,3 +105,20 @@ def test_the_worker_that_will_be_free_first_is_kept_for_what_is_to_run_alone() -
     kept = kept_free([worker(1, 3), worker(2, 1), worker(3, 2)])
     assert kept is not None
     assert kept.number == 2
+
+
+def test_an_id_waits_for_a_worker_that_has_enough_rather_than_for_a_new_one_if_that_is_bearable() -> None:
+    assert choice(worker(1, 1), average=BEARABLE / 3, depth=1) is Elsewhere.WAIT
+    assert choice(worker(1, 1), average=BEARABLE / 3, depth=1, waiting=3) is Elsewhere.START
+    assert choice(worker(1, 1), average=BEARABLE / 3, depth=1, waiting=3, may_start=False) is Elsewhere.WAIT
+
+
+def test_a_starting_worker_is_not_handed_more_than_it_may_have() -> None:
+    assert choice(worker(1, 1, Life.STARTING), average=BEARABLE / 3, depth=1) is Elsewhere.WAIT
+
+
+@pytest.mark.parametrize(
+    ("average", "most"), [(0.020, 1), (0.0151, 1), (0.010, 2), (0.005, 3), (0.003, 4), (0.0001, 4), (0.0, 4)]
+)
+def test_little_is_handed_ahead_of_time_where_mail_is_slow(average: float, most: int) -> None:
+    assert depth(4, average) == most

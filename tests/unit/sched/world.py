@@ -15,8 +15,9 @@ from pepsi.model.stage import StageSpec
 from pepsi.model.status import Status
 from pepsi.sched import commands, events
 from pepsi.sched.commands import Command
-from pepsi.sched.engine import Engine, Settings
+from pepsi.sched.engine import Engine
 from pepsi.sched.events import Event, Wake
+from pepsi.sched.settings import Settings
 from tests.unit.sched import invariants
 from tests.unit.sched.child import Child
 from tests.unit.sched.table import Key, Row, Table
@@ -38,8 +39,7 @@ class World:
     def __init__(self, specs: dict[str, StageSpec] | None = None, **settings: Any) -> None:
         self.now = 1000.0
         self.specs = SPECS if specs is None else specs
-        own = Settings(**{"fair": False} | settings)
-        self.engine = Engine(own, self.specs, epoch=EPOCH, now=self.now, chance=lambda: 0.5)
+        self.engine = Engine(Settings(**{"fair": False} | settings), self.specs, EPOCH, self.now, lambda: 0.5)
         self.table = Table()
         self.children: dict[int, Child] = {}
         self.graves: dict[int, Child] = {}  # children that have died, and the engine does not know it yet
