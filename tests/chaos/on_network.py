@@ -8,7 +8,7 @@ from tests.chaos.ledger import Ledger
 from tests.support_proxy import Proxy
 
 PATTERNS = (ALL, "pepsi-stage-*", "pepsi-stage-work", "pepsi-stage-send", "pepsi-dispatch*", "pepsi-dispatch: lock*")
-LONG_SILENCE = 0.1
+LONG_SILENCE = 0.04
 """How many silences are so long that a dispatcher must give its workers up."""
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from tests.chaos.faults import Fault
@@ -58,7 +58,8 @@ class Report:
 
     def as_json(self) -> Mapping[str, Any]:
         """Return it for programs."""
-        verdict = asdict(self.verdict)
+        # Not asdict: it cannot copy a Counter.
+        verdict = {each.name: getattr(self.verdict, each.name) for each in fields(self.verdict)}
         del verdict["violations"]
         return {
             "passed": self.passed,
