@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import backlog, drain, latency, queue_start
+from benchmarks import backlog, drain, fairness, latency, queue_start, snapshot
 from benchmarks.arena import Arena, arena
 from benchmarks.machine import Load, facts, load
 from benchmarks.options import Options
@@ -35,7 +35,17 @@ BENCHMARKS: Mapping[str, Benchmark] = {
         "Milliseconds from the commit of a message to the start of its stage, at 20 messages a second.", latency.run
     ),
     "backlog": Benchmark(
-        "What a claim costs, in time and in rows read, when 1000 messages wait and when very many do.", backlog.run
+        "What a claim costs, in time and in rows read, when 1000 messages wait and when very many do, from few senders "
+        "and from many.",
+        backlog.run,
+    ),
+    "fairness": Benchmark(
+        "How long mail waits beside very much of another sender, how evenly time is shared, and whether mail starves.",
+        fairness.run,
+    ),
+    "snapshot": Benchmark(
+        "Messages a second while somebody holds an old snapshot, at the end beside the beginning, and beside without.",
+        snapshot.run,
     ),
     "tool": Benchmark(
         "Milliseconds that pepsi-queue takes from its start to its end on an empty queue, beside psql.", queue_start.run

@@ -1,25 +1,19 @@
-"""What a claim costs when much mail waits: it should not matter how much."""
+"""What a claim costs when much mail waits: it should not matter how much, nor from how many senders."""
 
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from statistics import median
 
-from psycopg2.extensions import connection as Connection
-
+from benchmarks import crowds
 from benchmarks.arena import Arena, Database, connect
-from benchmarks.errors import BenchmarkError
-from benchmarks.figures import interleaved
-from benchmarks.filling import pile_up
+from benchmarks.claiming import Subject, fair, oldest, take_turns
+from benchmarks.crowds import Costs
+from benchmarks.filling import SENDERS, pile_up
 from benchmarks.options import Options
 from benchmarks.progress import tell
 from benchmarks.report import Goal, Key, Report
-from pepsi.db import claims, sync
-from pepsi.db.statement import Statement
-from pepsi.model import claim
-from pepsi.sched.commands import Claim, Want
+from pepsi.sched.commands import Claim, Sender
 
 QUICK, FULL = (10**3, 10**5), (10**3, 10**5, 10**6)
 """How many messages wait."""
@@ -27,62 +21,46 @@ ROUNDS, CLAIMS = 10, 50
 """How often the queues take turns, and how many claims are measured each time."""
 BEHIND = 1000
 DEEP, SHALLOW = "deep", "shallow"
-GOALS = (Goal(key="time_ratio", at_most=1.5), Goal(key="rows_read_ratio", at_most=1.5))
-
-_READ = Statement(
-    "SELECT sum(pg_stat_get_xact_tuples_returned(r.oid)) FROM ("
-    "SELECT indexrelid AS oid FROM pg_index WHERE indrelid = 'pepsi.workqueue'::regclass "
-    "UNION ALL SELECT 'pepsi.workqueue'::regclass) r"
+ONLY_SENDER = Sender("from:d0.example.org", lead=1.0)
+GOALS = (
+    Goal(key="time_ratio", at_most=1.5),
+    Goal(key="rows_read_ratio", at_most=1.5),
+    Goal(key="senders_time_ratio", at_most=2.0),
 )
-"""What this session has read, of the table as such and of its indexes. The views of all sessions lag behind, and the
-buffers that EXPLAIN counts say nothing of the many dead entries that fit into one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a queue is made of."""
+    """What a queue is made of, and what is claimed from it: given the capacity, ``asked`` returns that."""
 
     what: str
+    asked: Callable[[int], Claim]
     kept: int
     """For each so many messages that wait at the deep stage, one is older, and kept there as failed."""
-    behind: int
+    behind: int = 0
     """Messages that wait at a shallow stage, and came later than all of the deep one."""
-
-    @property
-    def stages(self) -> tuple[str, ...]:
-        """The stages that claims are made for."""
-        return (DEEP, SHALLOW) if self.behind else (DEEP,)
+    senders: int = SENDERS
 
     def fill(self, database: Database, waiting: int) -> None:
         """Put the messages in, *waiting* of them at the deep stage."""
-        pile_up(database, waiting // self.kept, DEEP)
+        pile_up(database, waiting // self.kept, DEEP, self.senders)
         database.rows("UPDATE pepsi.workqueue SET status = 'failed'")
-        pile_up(database, waiting, DEEP)
-        pile_up(database, self.behind, SHALLOW)
+        pile_up(database, waiting, DEEP, self.senders)
+        pile_up(database, self.behind, SHALLOW, self.senders)
 
 
 # The planner knows how much of the table waits at a stage, and has chosen an index that holds all of the table when
 # that is nearly all, or half.
 SHAPES = (
-    Shape(what="one stage", kept=100, behind=0),
-    Shape(what="two stages", kept=10, behind=BEHIND),
+    Shape(what="one stage", asked=lambda capacity: oldest(capacity, DEEP), kept=100),
+    Shape(what="two stages", asked=lambda capacity: oldest(capacity, DEEP, SHALLOW), kept=10, behind=BEHIND),
+    Shape(what="one sender", asked=lambda capacity: fair(capacity, DEEP, [ONLY_SENDER]), kept=100, senders=1),
 )
 
 
-@dataclass(slots=True)
-class Queue:
-    """A queue, the session that claims from it, and what its claims cost: milliseconds, and rows read."""
-
-    shape: Shape
-    waiting: int
-    connection: Connection
-    times: list[float] = field(default_factory=list)
-    read: list[int] = field(default_factory=list)
-
-
 def run(arena: Arena, options: Options) -> Report:
-    """Claim from each queue in turn; each claim is rolled back, so that the next finds the same."""
-    queues: list[Queue] = []
+    """Claim from each queue in turn."""
+    queues: dict[tuple[str, int], Subject] = {}
     with ExitStack() as stack:
         for waiting in FULL if options.full else QUICK:
             for shape in SHAPES:
@@ -90,56 +68,36 @@ def run(arena: Arena, options: Options) -> Report:
                 database = stack.enter_context(arena.database(partial(shape.fill, waiting=waiting)))
                 # As the dispatcher's session for claims.
                 connection = stack.enter_context(closing(connect(database.dsn, synchronous_commit=False)))
-                queues.append(Queue(shape, waiting, connection))
-        for queue in queues:
-            for _ in range(CLAIMS):
-                _claim(queue, options.queue_limit)
-        for queue in interleaved(queues, ROUNDS):
-            for _ in range(CLAIMS):
-                milliseconds, read = _claim(queue, options.queue_limit)
-                queue.times.append(milliseconds)
-                queue.read.append(read)
-    return _report(queues, options)
+                queues[shape.what, waiting] = Subject(connection, shape.asked(options.queue_limit))
+        take_turns(list(queues.values()), ROUNDS, CLAIMS)
+    return _report(queues, crowds.measure(arena, options), options)
 
 
-def _claim(queue: Queue, queue_limit: int) -> tuple[float, int]:
-    wants = tuple(Want(stage=stage, capacity=queue_limit) for stage in queue.shape.stages)
-    statement = claims.claim(Claim(token=claim.pack(1, 1), fair=False, wants=wants))
-    sync.run(queue.connection, Statement("BEGIN"))
-    before = sync.run(queue.connection, _READ)[0][0]
-    begun = time.perf_counter()
-    rows = sync.run(queue.connection, statement)
-    ended = time.perf_counter()
-    after = sync.run(queue.connection, _READ)[0][0]
-    sync.run(queue.connection, Statement("ROLLBACK"))
-    if len(rows) != queue_limit * len(wants):
-        raise BenchmarkError(f"{queue_limit * len(wants)} rows were to be claimed, and {len(rows)} were")
-    return (ended - begun) * 1e3, int(after - before)
-
-
-def _report(queues: list[Queue], options: Options) -> Report:
+def _report(queues: Mapping[tuple[str, int], Subject], crowded: Costs, options: Options) -> Report:
+    deep = tuple(_row(f"{waiting} ({what})", queue.medians) for (what, waiting), queue in queues.items())
+    wide = tuple(_row(f"{senders} senders, {capacity} a claim", cost) for (senders, capacity), cost in crowded.items())
     return Report(
         name="backlog",
-        heading=("messages waiting", "ms a claim", "least", "greatest", "rows read"),
-        rows=tuple(
-            (
-                f"{queue.waiting} ({queue.shape.what})",
-                *(f"{value:.3f}" for value in (median(queue.times), min(queue.times), max(queue.times))),
-                f"{median(queue.read):g}",
-            )
-            for queue in queues
-        ),
-        keys=ratios({(q.shape.what, q.waiting): (median(q.times), median(q.read)) for q in queues}),
+        heading=("messages waiting", "ms a claim", "rows read"),
+        rows=(*deep, *wide),
+        keys={**ratios({what: queue.medians for what, queue in queues.items()}), **crowds.keys(crowded)},
         goals=GOALS,
         notes=(
-            f"A claim asks for {options.queue_limit} messages of each stage.",
+            f"Where nothing else is said a claim asks for {options.queue_limit} messages of each stage.",
             "One stage: in front of those that wait are a hundredth as many that have failed and are kept.",
             f"Two stages: a tenth as many, and {BEHIND} wait at the second that came later than all at the first.",
+            "One sender, and so many senders: the claim is in the fair order; the others take the oldest.",
             f"Medians of {ROUNDS * CLAIMS} claims from each queue, which take turns.",
             "Time is that of the whole round trip; rows read are index entries and rows, dead ones included.",
-            "The ratios are of the deepest queue to the shallowest, the worse of one and two stages.",
+            "time_ratio is of the deepest queue to the shallowest, the worst of one stage, two stages and one sender.",
+            "senders_time_ratio is of the slowest to the quickest number of senders, at the worse capacity.",
         ),
     )
+
+
+def _row(what: str, cost: tuple[float, float]) -> tuple[str, ...]:
+    milliseconds, read = cost
+    return what, f"{milliseconds:.3f}", f"{read:g}"
 
 
 def ratios(medians: Mapping[tuple[str, int], tuple[float, float]]) -> dict[str, Key]:

@@ -41,10 +41,15 @@ class Dispatcher:
 
 
 @contextlib.contextmanager
-def dispatcher(directory: Path, database: Database, stages: Mapping[str, Mapping[str, str]]) -> Iterator[Dispatcher]:
-    """Run a dispatcher on *database* for the length of a block. *stages* has the keys of each stage's section."""
+def dispatcher(
+    directory: Path, database: Database, stages: Mapping[str, Mapping[str, str]], **options: str
+) -> Iterator[Dispatcher]:
+    """Run a dispatcher on *database* for the length of a block.
+
+    *stages* has the keys of each stage's section, *options* those of the dispatcher's own.
+    """
     config, log = directory / "pepsi.conf", directory / "dispatcher.log"
-    config.write_text(_config(directory, config, database.dsn, stages), "utf-8")
+    config.write_text(_config(directory, config, database.dsn, stages, options), "utf-8")
     program = Path(sys.executable).with_name("pepsi-dispatch")
     command = [str(program), "-c", str(config), "-L", "warn", "serve"]
     # An installed program is compiled; told not to keep what it compiled, each worker would do it anew.
@@ -62,7 +67,9 @@ def dispatcher(directory: Path, database: Database, stages: Mapping[str, Mapping
             process.wait()
 
 
-def _config(directory: Path, config: Path, dsn: str, stages: Mapping[str, Mapping[str, str]]) -> str:
+def _config(
+    directory: Path, config: Path, dsn: str, stages: Mapping[str, Mapping[str, str]], options: Mapping[str, str]
+) -> str:
     lines = [
         "[pepsi]",
         f"STATE_DIRECTORY = {directory}",
@@ -70,6 +77,7 @@ def _config(directory: Path, config: Path, dsn: str, stages: Mapping[str, Mappin
         f"DSN = {dsn}",
         "[pepsi-dispatch]",
         f"CONFIG_FILE = {config}",
+        *(f"{key.upper()} = {value}" for key, value in options.items()),
         "[pepsi-ingress]",
         f"ENTRY_STAGE = {next(iter(stages))}",
     ]

@@ -19,6 +19,12 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return sorted(values)[max(1, math.ceil(len(values) * percent / 100)) - 1]
 
 
+def jain(shares: Sequence[float]) -> float:
+    """Return Jain's index of fairness: 1 when all have the same, 1/n when one has all. Nothing at all is fair."""
+    squares = sum(share * share for share in shares)
+    return sum(shares) ** 2 / (len(shares) * squares) if squares else 1.0
+
+
 def interleaved(subjects: Sequence[T], rounds: int) -> list[T]:
     """Return the order in which *subjects* are measured, each *rounds* times.
 

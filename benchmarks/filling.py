@@ -37,7 +37,7 @@ def arrive(database: Database, count: int) -> None:
         database.run(insert(arrivals, STAGE))
 
 
-def pile_up(database: Database, count: int, stage: str) -> None:
+def pile_up(database: Database, count: int, stage: str, senders: int = SENDERS) -> None:
     """Let *count* rows wait at *stage* that all share one body: quicker made, and a claim does not look at bodies."""
     database.run(
         Statement(
@@ -47,6 +47,30 @@ def pile_up(database: Database, count: int, stage: str) -> None:
             "SELECT body_id, 1024, %(stage)s, 'somebody@d' || n %% %(senders)s || '.example.org', "
             "'{everybody@example.net}', 'Somebody <somebody@example.org>', 'Message ' || n "
             "FROM shared, generate_series(1, %(count)s) n",
-            {"header": _HEADER.encode(), "body": _BODY, "stage": stage, "senders": SENDERS, "count": count},
+            {"header": _HEADER.encode(), "body": _BODY, "stage": stage, "senders": senders, "count": count},
+        )
+    )
+
+
+def spread(database: Database, count: int, stage: str, senders: int, milliseconds: int = 0) -> None:
+    """Let *count* rows of *senders* in turn wait at *stage*, each with a body of its own.
+
+    *milliseconds* become the subject, for a stage that takes its time.
+    """
+    database.run(
+        Statement(
+            "WITH each AS (INSERT INTO pepsi.workqueue_body (header_block, body) "
+            "SELECT %(header)s, %(body)s FROM generate_series(1, %(count)s) RETURNING body_id) "
+            "INSERT INTO pepsi.workqueue (body_id, size, stage, mail_from, recipients, header_from, subject) "
+            "SELECT body_id, 1024, %(stage)s, 'somebody@d' || body_id %% %(senders)s || '.example.org', "
+            "'{everybody@example.net}', 'Somebody <somebody@example.org>', %(subject)s FROM each",
+            {
+                "header": _HEADER.encode(),
+                "body": _BODY,
+                "stage": stage,
+                "senders": senders,
+                "count": count,
+                "subject": str(milliseconds),
+            },
         )
     )

@@ -5,7 +5,6 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from psycopg2.extensions import connection as Connection
 
@@ -16,6 +15,7 @@ from benchmarks.figures import percentile
 from benchmarks.filling import message
 from benchmarks.options import Options
 from benchmarks.progress import tell
+from benchmarks.record import Record
 from benchmarks.report import Report
 from pepsi.db import sync
 from pepsi.db.statement import Statement
@@ -31,19 +31,19 @@ SEED = 1
 def run(arena: Arena, options: Options) -> Report:
     """Put messages in one at a time, and read from the stage's record when it was given each."""
     count = FULL if options.full else QUICK
-    record = arena.directory / "record"
-    keys = {"PROGRAM": shlex.join([sys.executable, stamp.__file__]), "RECORD": str(record)}
+    record = Record(arena.directory / "record")
+    record.path.unlink(missing_ok=True)
+    keys = {"PROGRAM": shlex.join([sys.executable, stamp.__file__]), "RECORD": str(record.path)}
     with (
         arena.database(lambda database: None) as database,
         dispatcher(arena.directory, database, {STAGE: keys}) as running,
     ):
         _send(database.connection, WARM)
-        running.wait_until(lambda: len(_stamps(record)) == WARM)
+        running.wait_until(lambda: len(record.read()) == WARM)
         tell(f"latency: {count} messages at {RATE} a second take {count / RATE:.0f} s")
         sent = _send(database.connection, count)
-        running.wait_until(lambda: len(_stamps(record)) == WARM + count, look=0.1)
-        began = _stamps(record)
-    waits = [(began[number] - committed) / 1e6 for number, (_, committed) in sent.items()]
+        running.wait_until(lambda: len(record.read()) == WARM + count, look=0.1)
+    waits = [(record.moments[number].begun - committed) / 1e6 for number, (_, committed) in sent.items()]
     commits = [(committed - asked) / 1e6 for asked, committed in sent.values()]
     return report(waits, commits)
 
@@ -97,10 +97,3 @@ def _inject(number: int) -> Statement:
         "SELECT pepsi.workqueue_inject(%(stage)s, 'somebody@example.org', '{everybody@example.net}', %(message)s)",
         {"stage": STAGE, "message": message(number)},
     )
-
-
-def _stamps(record: Path) -> dict[int, int]:
-    if not record.exists():
-        return {}
-    lines = (line.split() for line in record.read_text("ascii").splitlines())
-    return {int(number): int(moment) for number, moment in lines}

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pepsi.db import array
 from pepsi.db.statement import Statement, named
 from pepsi.sched.commands import Claim, Settlement
 from pepsi.sched.events import Claimed, ClaimedRow, RunningRow, Window
@@ -34,10 +35,10 @@ def claim(command: Claim) -> Statement:
         fifo=[want.fifo for want in wants],
         averages=[want.average for want in wants],
         afters=[want.after for want in wants],
-        sender_stages=[number for number, _ in senders],
-        sender_keys=[sender.key for _, sender in senders],
-        leads=[sender.lead for _, sender in senders],
-        sender_floors=[sender.floor for _, sender in senders],
+        sender_stages=array.numbers(number for number, _ in senders),
+        sender_keys=array.texts(sender.key for _, sender in senders),
+        leads=array.numbers(sender.lead for _, sender in senders),
+        sender_floors=array.numbers(sender.floor for _, sender in senders),
     )
 
 

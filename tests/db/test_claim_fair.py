@@ -3,7 +3,9 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg2.extensions import connection as Connection
@@ -106,3 +108,76 @@ def test_the_twin_chooses_the_same_rows_in_the_same_order(queue: Queue, data: st
     assert ids(claimed) == [number for choice in choices for number in choice.ids]
     assert list(claimed.windows) == [choice.window for choice in choices]
     assert {(row.workqueue_id, row.stage, row.sender) for row in claimed.rows} <= set(rows)
+
+
+def agrees(session: Connection, want: Want, rows: Sequence[tuple[int, str, str]]) -> Claimed:
+    """Claim, and see that the twin would have chosen the same."""
+    claimed = claim(session, want)
+    choice = choose(want, [(number, key) for number, stage, key in rows if stage == want.stage])
+    assert ids(claimed) == list(choice.ids)
+    assert claimed.windows == (choice.window,)
+    return claimed
+
+
+def test_many_senders_that_are_known_and_do_not_wait_end_the_window(queue: Queue) -> None:
+    rows = [(number, "a", f"user:{number:03}") for number in range(200, 210)]
+    fill(queue.database.connection, rows)
+    known = tuple(Sender(f"user:{number:03}", 1.0, 5) for number in range(150))
+    first = agrees(queue.database.connection, Want(stage="a", capacity=3, senders=known), rows)
+    assert not first.rows
+    assert not first.windows[0].complete
+    further = Want(stage="a", capacity=3, senders=known, after=first.windows[0].last)
+    last = agrees(queue.database.connection, replace(further, after="user:100"), rows)
+    assert ids(last) == [200, 201, 202]
+
+
+def test_leads_far_apart_of_senders_with_few_rows_leave_no_room_unused(queue: Queue) -> None:
+    rows = [(number, "a", f"user:{number % 50:02}") for number in range(100, 200)]
+    fill(queue.database.connection, rows)
+    apart = tuple(Sender(f"user:{number:02}", 100.0 * number) for number in range(50))
+    claimed = agrees(queue.database.connection, Want(stage="a", capacity=99, fifo=7, senders=apart), rows)
+    assert len(claimed.rows) == 99
+
+
+def test_a_row_brings_its_sender_and_its_counters(queue: Queue) -> None:
+    number = queue.add(auth_login="somebody", state={"strikes": 2, "interrupted": 4})
+    odd = queue.add(auth_login="x", state={"strikes": "many", "interrupted": -1})
+    for fair in (False, True):
+        command = Claim(token=TOKEN, fair=fair, wants=(Want(stage="a", capacity=5),))
+        with undone(queue.database.connection) as session:
+            rows = claims.claimed(command, sync.run(session, claims.claim(command))).rows
+            assert queue.row(number)["claim"] == TOKEN
+        assert [(row.workqueue_id, row.sender, row.strikes, row.interrupted) for row in rows] == [
+            (number, "user:somebody", 2, 4),
+            (odd, "user:x", 0, 0),
+        ]
+
+
+@pytest.mark.parametrize("fifo", [0, 2])
+def test_rows_that_somebody_has_locked_are_stepped_over(queue: Queue, fifo: int) -> None:
+    rows = [(number, "a", "user:bulk" if number < 150 else "user:light") for number in range(100, 152)]
+    fill(queue.database.connection, rows)
+    somebody = queue.database.connect()
+    ask(somebody, "BEGIN")
+    ask(somebody, "SELECT FROM pepsi.workqueue WHERE workqueue_id < 140 OR workqueue_id = 150 FOR UPDATE")
+    claimed = claim(queue.database.connection, Want(stage="a", capacity=5, fifo=fifo))
+    assert sorted(ids(claimed)) == [140, 141, 142, 143, 151]
+
+
+def test_a_sender_whose_rows_are_all_locked_holds_up_nobody_and_is_passed(queue: Queue) -> None:
+    rows = [(number, "a", "user:0") for number in range(100, 140)] + [(140, "a", "user:1")]
+    fill(queue.database.connection, rows)
+    somebody = queue.database.connect()
+    ask(somebody, "BEGIN")
+    ask(somebody, "SELECT FROM pepsi.workqueue WHERE workqueue_id < 140 FOR UPDATE")
+    claimed = claim(queue.database.connection, Want(stage="a", capacity=5))
+    assert ids(claimed) == [140]
+    assert claimed.windows[0].last == "user:1"
+
+
+def test_a_key_cannot_be_mistaken_for_a_pattern_or_a_statement(queue: Queue) -> None:
+    hostile = ["%", "_", "'; DROP TABLE pepsi.workqueue; --", "\\", "{,}", '"', "NULL", "\x7f", "\u00ff", "a" * 400]
+    rows = [(number, "a", f"user:{key}"[:300]) for number, key in enumerate(hostile, 100)]
+    fill(queue.database.connection, rows)
+    known = tuple(Sender(key, 0.05 * place, 50) for place, (_, _, key) in enumerate(rows))
+    agrees(queue.database.connection, Want(stage="a", capacity=7, senders=known, after=rows[4][2]), rows)

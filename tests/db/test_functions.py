@@ -232,6 +232,20 @@ def test_a_failure_says_why_and_where(queue: Queue) -> None:
     assert row["state"] == {"last_error": ("no" * 512), "failed_stage": "a", "failure_class": "permanent"}
 
 
+def test_a_resume_wakes_the_dispatcher_and_has_it_forget_its_floors(queue: Queue) -> None:
+    number = queue.add()
+    queue.database.rows("UPDATE pepsi.workqueue SET status = 'paused'")
+    listener = queue.database.connect()
+    sync.run(listener, Statement("LISTEN workqueue"))
+    sync.run(listener, Statement("LISTEN workqueue_repair"))
+    queue.database.value("SELECT pepsi.workqueue_resume(%(id)s)", id=number)
+    sync.run(listener, Statement("SELECT 1"))
+    assert [(notify.channel, notify.payload) for notify in listener.notifies] == [
+        ("workqueue_repair", ""),
+        ("workqueue", ""),
+    ]
+
+
 def test_a_resume_releases_only_what_is_paused(queue: Queue) -> None:
     number = queue.running()
     assert not queue.database.value("SELECT pepsi.workqueue_resume(%(id)s)", id=number)

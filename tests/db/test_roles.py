@@ -6,12 +6,13 @@ import psycopg2
 import pytest
 from psycopg2.extensions import connection as Connection
 
+from pepsi.db import claims, schema, sync
 from pepsi.db import queue as statements
-from pepsi.db import schema, sync
 from pepsi.db.inject import insert
 from pepsi.db.leadership import holder_of, lock_holder, try_lock
 from pepsi.db.statement import QUERIES, Statement, load
 from pepsi.model.envelope import Arrival
+from pepsi.sched.commands import Claim, Want
 from pepsi.tools.schema import install, state_of, upgrade
 from tests.db.queue import EPOCH, TOKEN, Queue
 
@@ -95,6 +96,14 @@ def test_the_dispatcher_moves_rows_and_sweeps_bodies(roles: Queue) -> None:
     assert sync.run(dispatcher, Statement("SELECT pepsi.workqueue_body_gc()")) == [(0,)]
     assert refused(dispatcher, "UPDATE pepsi.schema_release SET release = 1")
     assert refused(dispatcher, "DELETE FROM pepsi.config_override")
+
+
+def test_the_dispatcher_claims_in_either_order(roles: Queue) -> None:
+    dispatcher = acting(roles, DISPATCH)
+    for fair in (False, True):
+        roles.add()
+        command = Claim(token=TOKEN, fair=fair, wants=(Want(stage="a", capacity=4, fifo=1),))
+        assert len(claims.claimed(command, sync.run(dispatcher, claims.claim(command))).rows) == 1
 
 
 def test_the_dispatcher_may_do_all_that_its_statements_do(roles: Queue) -> None:

@@ -8,13 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks import backlog, drain, latency, queue_start
+from benchmarks import backlog, crowds, drain, fairness, latency, queue_start, snapshot
 from benchmarks.__main__ import BENCHMARKS, beside, parse
-from benchmarks.figures import interleaved, percentile
+from benchmarks.errors import BenchmarkError
+from benchmarks.figures import interleaved, jain, percentile
 from benchmarks.machine import Load
 from benchmarks.options import Options
 from benchmarks.processor import Used, parent_of, used
+from benchmarks.record import Moment, Record
 from benchmarks.report import Goal, Report, as_json, table
+from benchmarks.shares import Work, shares
+from benchmarks.starvation import Arrived, worst_wait
 
 DOCUMENT = Path(__file__).resolve().parent.parent.parent / "docs/benchmarks.md"
 VALUES = st.lists(st.floats(min_value=-1e9, max_value=1e9), min_size=1)
@@ -120,6 +124,68 @@ def test_tool_compares_the_medians() -> None:
     }
     keys = queue_start.report(starts).keys
     assert (keys["over_psql"], keys["queue_ms"], keys["psql_ms"], keys["imports_cpu_ms"]) == (20, 400, 20, 125)
+
+
+def test_backlog_tells_the_slowest_crowd_beside_the_quickest_at_the_worse_capacity() -> None:
+    costs = {(10, 4): (1.0, 20.0), (64, 4): (1.5, 30.0), (10, 64): (2.0, 90.0), (64, 64): (5.0, 200.0)}
+    keys = crowds.keys(costs)
+    assert (keys["senders_time_ratio"], keys["senders_time_ratio_at_4"], keys["ms_64_senders_at_64"]) == (2.5, 1.5, 5.0)
+
+
+def test_fairness_is_one_when_all_have_the_same() -> None:
+    assert jain([2.0] * 10) == pytest.approx(1.0)
+    assert jain([1.0, 0.0, 0.0, 0.0]) == pytest.approx(0.25)
+    assert jain([0.0, 0.0]) == 1.0
+
+
+def test_time_is_shared_out_to_the_windows_that_it_falls_in() -> None:
+    work = [Work(0, 5.0, 7.0), Work(1, 14.0, 17.0), Work(1, 30.0, 31.0)]
+    assert shares(work, 2, 2) == [[2.0, 1.0], [0.0, 2.0]]
+
+
+def test_a_wait_is_measured_by_the_rows_that_were_there_before() -> None:
+    quick = [Arrived(float(second), second + 0.1, second + 1.0) for second in range(10)]
+    patient = Arrived(0.0, 8.0, 9.0)
+    assert worst_wait(quick, 0.5) == pytest.approx(0.1 * 0.5 * 10 / 9.9)
+    assert worst_wait([*quick, patient], 0.5) == pytest.approx(8.0 * 0.5 * 11 / 9.9 / 2)
+
+
+def test_fairness_tells_p99_beside_that_of_the_sender_alone() -> None:
+    waits = {"alone": [10.0, 20.0], "fair": [30.0, 30.0], "fifo": [2000.0]}
+    keys = fairness.report(waits, [0.99, 0.97], 0.5, fairness.QUICK).keys
+    assert (keys["light_p99_over_alone"], keys["fifo_light_p99_over_alone"], keys["jain"]) == (1.5, 100.0, 0.97)
+    assert keys["worst_wait_over_bound"] == 0.5
+
+
+def test_rates_leave_out_the_beginning() -> None:
+    slow_then_quick = [0.0, 0.5, 1.0, *(2.0 + number / 100 for number in range(400))]
+    found = snapshot.rates(slow_then_quick)
+    assert (round(found.overall), round(found.first), round(found.last)) == (100, 100, 100)
+    with pytest.raises(BenchmarkError, match="too few"):
+        snapshot.rates([number / 1000 for number in range(1000)])
+
+
+def test_snapshot_tells_the_worst_of_its_cases() -> None:
+    one, many = snapshot.Case(4, 1), snapshot.Case(64, 20_000)
+    rates = {
+        (one, False): snapshot.Rates(overall=100, first=1, last=1),
+        (one, True): snapshot.Rates(overall=90, first=100, last=95),
+        (many, False): snapshot.Rates(overall=100, first=1, last=1),
+        (many, True): snapshot.Rates(overall=80, first=100, last=98),
+    }
+    keys = snapshot.report(rates, 1000).keys
+    assert (keys["last_over_first"], keys["snapshot_over_clean"]) == (0.95, 0.8)
+    assert keys["last_over_first_64_20000"] == 0.98
+
+
+def test_a_record_reads_on_and_keeps_what_came_first(tmp_path: Path) -> None:
+    record = Record(tmp_path / "record")
+    assert record.read() == {}
+    record.path.write_bytes(b"1 10\n2 20 30\n3 4")
+    assert record.read() == {1: Moment(10, 10), 2: Moment(20, 30)}
+    with record.path.open("ab") as file:
+        file.write(b"0\n1 99\n")
+    assert record.read() == {1: Moment(10, 10), 2: Moment(20, 30), 3: Moment(40, 40)}
 
 
 def test_the_json_of_one_benchmark_is_one_line_with_its_keys_at_the_top() -> None:
