@@ -3,17 +3,17 @@
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from pepsi.model.row import RowStatus
 from pepsi.sched.statistics import Deltas
 
 
-@dataclass(frozen=True, slots=True)
-class Sender:
+class Sender(NamedTuple):
     """What is known of a sender at a stage: its *lead* in seconds, and a *floor*.
 
-    No row of the sender that waits there has an id below the floor. One without a lead may be named for its floor.
+    No row of the sender that waits there has an id below the floor. One without a lead may be named for its floor. A
+    tuple: a claim may carry a thousand of them, and a frozen dataclass takes three times as long to make.
     """
 
     key: str

@@ -83,4 +83,6 @@ class Overload:
 
     def next_time(self) -> float:
         """Return when ``ease`` has something to do, infinity if never."""
+        if not self.limits:
+            return float("inf")
         return min((limit.raised_at for limit in self.limits.values()), default=float("inf"))

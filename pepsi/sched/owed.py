@@ -35,7 +35,7 @@ class Owed:
 
     def next_time(self) -> float:
         """Return when a batch should be written, infinity while one is under way or nothing is owed."""
-        if self.flying:
+        if self.flying or not (self.due or self.locked):
             return float("inf")
         times = [self.retry.until] if self.due else []
         if self.locked:

@@ -6,7 +6,7 @@ The database takes the same rows in the same order; a test compares them.
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, dropwhile, islice
+from itertools import dropwhile, islice
 
 from pepsi.sched.commands import Want
 from pepsi.sched.events import Window
@@ -16,6 +16,9 @@ NARROWEST, WIDEST = 16, 64
 """The fewest and the most senders that a claim looks at for a stage."""
 IDLE = 64
 """Senders with a floor of their own that turn out to have nothing waiting, after which the window ends all the same."""
+
+Heads = dict[str, tuple[int, Iterator[int]]]
+"""By sender: the oldest row that may be taken, and those after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,54 +53,66 @@ def pick(want: Want, waiting: Waiting) -> Choice:
     first = tuple(islice(_from(want.floor, waiting.oldest()), fifo)) if fifo > 0 else ()
     leads = {sender.key: sender.lead for sender in want.senders}
     floors = {sender.key: sender.floor for sender in want.senders if sender.floor > want.floor}
-    lines, last, complete = _window(want, waiting, floors)
-    window = Window(
-        stage=want.stage,
-        last=last,
-        complete=complete,
-        lowest=min((leads.get(sender, 0.0) for sender in lines), default=0.0),
-    )
-    taken = frozenset(first)
-    turns = [_turns(line, leads.get(sender, 0.0), want.average, taken) for sender, line in lines.items()]
-    rest = islice(heapq.merge(*turns), want.capacity - len(first))
-    return Choice((*first, *(number for _, number in rest)), window)
+    heads, last, complete = _window(want, waiting, floors)
+    lowest = min([leads.get(sender, 0.0) for sender in heads], default=0.0)
+    rest = _ranked(want, heads, leads, frozenset(first))
+    return Choice((*first, *rest), Window(stage=want.stage, last=last, complete=complete, lowest=lowest))
+
+
+def _ranked(want: Want, heads: Heads, leads: Mapping[str, float], taken: frozenset[int]) -> list[int]:
+    """Return the ids of smallest rank that are not *taken*, as many as there is room for."""
+    turns: list[tuple[float, int, int, float, Iterator[int]]] = []
+    for sender, (head, line) in heads.items():
+        place, lead = 0, leads.get(sender, 0.0)
+        number: int | None = head
+        while number in taken:
+            place, number = place + 1, next(line, None)
+        if number is not None:
+            turns.append((lead + place * want.average, number, place, lead, line))
+    heapq.heapify(turns)
+    chosen: list[int] = []
+    while turns and len(chosen) < want.capacity - len(taken):
+        _, number, place, lead, line = turns[0]
+        chosen.append(number)
+        following = next(line, None)
+        while following in taken:
+            place, following = place + 1, next(line, None)
+        if following is None:
+            heapq.heappop(turns)
+        else:
+            rank = lead + (place + 1) * want.average
+            heapq.heapreplace(turns, (rank, following, place + 1, lead, line))
+    return chosen
 
 
 def _from(floor: int, ids: Iterator[int]) -> Iterator[int]:
     return dropwhile(lambda number: number < floor, ids) if floor else ids
 
 
-def _turns(line: Iterator[int], lead: float, average: float, taken: frozenset[int]) -> Iterator[tuple[float, int]]:
-    """Yield the rank and the id of each row of one sender, smallest first."""
-    for place, number in enumerate(line):
-        if number not in taken:
-            yield lead + place * average, number
-
-
-def _window(want: Want, waiting: Waiting, floors: Mapping[str, int]) -> tuple[dict[str, Iterator[int]], str, bool]:
-    """Return the lines of the senders looked at, from their floors on; the last of these; whether these are all.
+def _window(want: Want, waiting: Waiting, floors: Mapping[str, int]) -> tuple[Heads, str, bool]:
+    """Return what the senders looked at have from their floors on; the last of these; whether these are all.
 
     Looked at, too, are those who are known by a floor of their own and turn out to have nothing waiting.
     """
     most = width(want.capacity)
-    lines: dict[str, Iterator[int]] = {}
+    heads: Heads = {}
     last = ""
     idle = 0
     for key in _keys(want.after, waiting, floors):
         line = _from(max(want.floor, floors.get(key, 0)), waiting.line(key))
         head = next(line, None)
         if head is not None:
-            if len(lines) == most:
-                return lines, last, False
-            lines[key] = chain((head,), line)
+            if len(heads) == most:
+                return heads, last, False
+            heads[key] = head, line
         elif key in floors:
             if idle == IDLE:
-                return lines, last, False
+                return heads, last, False
             idle += 1
         else:
             continue
         last = key
-    return lines, last, True
+    return heads, last, True
 
 
 def _keys(after: str, waiting: Waiting, floors: Mapping[str, int]) -> Iterator[str]:
