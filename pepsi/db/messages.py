@@ -12,10 +12,11 @@ from types import MappingProxyType
 from typing import Any, assert_never
 
 from pepsi.db import checked
+from pepsi.db.patch import Onward, Patch, joined, patch_of
 from pepsi.db.statement import Statement, named
 from pepsi.errors import StageError
 from pepsi.model.message import Message, Need, State
-from pepsi.model.outcome import Advance, Changes, Clone, Fail, Finish, Outcome, Pause, Requeue
+from pepsi.model.outcome import Advance, Clone, Fail, Finish, Outcome, Pause, Requeue
 from pepsi.model.row import FAILED_STAGE, FAILURE_CLASS, LAST_ERROR, RowStatus
 from pepsi.model.text import one_line
 
@@ -26,10 +27,11 @@ _NONE: State = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """An outcome that moves the row on and leaves its content alone."""
+    """An outcome that moves the row on and leaves its content alone. *onward* is where to, if it is an Advance."""
 
     message: Message
     record: Mapping[str, Any]
+    onward: Onward | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class Finished:
     """The outcome of which no row remains."""
 
     message: Message
+    onward: None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class Alone:
 
     message: Message
     statement: Statement
+    onward: Onward | None = None
 
 
 Write = Settled | Finished | Alone
@@ -96,29 +100,38 @@ def loaded(rows: Iterable[Row]) -> dict[int, Message]:
     return {message.workqueue_id: message for message in messages}
 
 
-def write(message: Message, outcome: Outcome) -> Write:
-    """Make *outcome* ready to be written. Raises StageError for what cannot be written at all."""
+def write(message: Message, outcome: Outcome, carried: Patch | None = None) -> Write:
+    """Make *outcome* ready to be written. Raises StageError for what cannot be written at all.
+
+    *carried*: several stages work on the message in one pass. It was loaded at an earlier stage than it is at now, and
+    this is what was changed since.
+    """
     match outcome:
         case Advance(stage=stage, changes=changes):
-            target = checked.stage(stage)
-            if _rewrites(changes):
-                return _alone("advance_rewritten", message, stage=target, **_rewritten(changes))
-            return _settled(message, RowStatus.PENDING, changes, stage=target)
+            patch = joined(carried, patch_of(changes), moves=True)
+            onward = Onward(checked.stage(stage), patch)
+            if patch.rewrites:
+                return _alone("advance_rewritten", message, stage=onward.stage, **_rewritten(patch), onward=onward)
+            return _settled(message, RowStatus.PENDING, patch, stage=onward.stage, onward=onward)
         case Requeue(changes=changes):
-            return _settled(message, RowStatus.PENDING, changes)
+            return _held(message, RowStatus.PENDING, patch_of(changes), carried)
         case Fail(reason=reason, failure_class=failure_class, changes=changes):
             marks = {LAST_ERROR: one_line(reason), FAILED_STAGE: message.stage, FAILURE_CLASS: failure_class.value}
-            return _settled(message, RowStatus.FAILED, changes, marks)
+            return _held(message, RowStatus.FAILED, patch_of(changes), carried, marks)
         case Pause(delay=delay, reason=reason, changes=changes, clones=clones):
             if delay is not None and not (math.isfinite(delay) and delay >= 0):
                 raise StageError(f"the stage wants to wait for {delay} seconds")
             marks = {LAST_ERROR: one_line(reason)} if reason else {}
-            if clones or _rewrites(changes):
-                rewritten = _rewritten(changes, marks)
-                return _alone("pause_rewritten", message, delay=delay, clones=_clones(clones), **rewritten)
-            return _settled(message, RowStatus.PAUSED, changes, marks, delay=delay)
+            patch = patch_of(changes)
+            if clones or patch.rewrites:
+                rewritten = _rewritten(patch, marks)
+                alone = _alone("pause_rewritten", message, delay=delay, clones=_clones(clones), **rewritten)
+                return _carried(alone, carried)
+            return _held(message, RowStatus.PAUSED, patch, carried, marks, delay=delay)
         case Finish(clones=clones):
-            return _alone("finish_with_clones", message, clones=_clones(clones)) if clones else Finished(message)
+            if clones:
+                return _carried(_alone("finish_with_clones", message, clones=_clones(clones)), carried)
+            return Finished(message)
         case _:
             raise StageError(f"the stage returned {type(outcome).__name__}, which is no outcome")
 
@@ -138,59 +151,86 @@ def statements(writes: Iterable[Write]) -> Iterator[tuple[Statement, tuple[Messa
             case _:
                 assert_never(one)
     if settled:
-        messages = tuple(one.message for one in settled)
-        records = [{"id": one.message.workqueue_id, "claim": one.message.claim, **one.record} for one in settled]
-        yield named("settle_messages", ids=_ids(messages), outcomes=json.dumps(records)), messages
+        yield _settle(settled), tuple(one.message for one in settled)
     if finished:
         messages = tuple(one.message for one in finished)
         yield named("finish_messages", ids=_ids(messages), claims=[message.claim for message in messages]), messages
+
+
+def _settle(settled: Sequence[Settled]) -> Statement:
+    records = [{"id": one.message.workqueue_id, "claim": one.message.claim, **one.record} for one in settled]
+    return named("settle_messages", ids=_ids(one.message for one in settled), outcomes=json.dumps(records))
 
 
 def _ids(messages: Iterable[Message]) -> list[int]:
     return [message.workqueue_id for message in messages]
 
 
-def _alone(query_name: str, message: Message, **params: Any) -> Alone:
-    return Alone(message, named(query_name, id=message.workqueue_id, claim=message.claim, **params))
+def _alone(query_name: str, message: Message, *, onward: Onward | None = None, **params: Any) -> Alone:
+    return Alone(message, named(query_name, id=message.workqueue_id, claim=message.claim, **params), onward)
 
 
-def _settled(message: Message, status: RowStatus, changes: Changes, marks: State = _NONE, **record: Any) -> Settled:
-    if _rewrites(changes):
+def _settled(
+    message: Message,
+    status: RowStatus,
+    patch: Patch,
+    marks: State = _NONE,
+    onward: Onward | None = None,
+    **record: Any,
+) -> Settled:
+    return Settled(message, {"status": status.value, **record, **_columns(patch, marks)}, onward)
+
+
+def _held(
+    message: Message, status: RowStatus, patch: Patch, carried: Patch | None, marks: State = _NONE, **record: Any
+) -> Settled | Alone:
+    """Make an outcome ready by which the row stays at its stage, or at the one that it has come to meanwhile."""
+    if patch.rewrites:
         raise StageError("the stage rewrites a message that it neither sends on nor lets wait")
-    return Settled(message, {"status": status.value, **record, **_columns(changes, marks)})
+    if carried is None:
+        return _settled(message, status, patch, marks, **record)
+    if carried.rewrites:
+        return _carried(Alone(message, _settle([_settled(message, status, patch, marks, **record)])), carried)
+    return _settled(message, status, joined(carried, patch, moves=False), marks, stage=message.stage, **record)
 
 
-def _rewritten(changes: Changes, marks: State = _NONE) -> dict[str, Any]:
-    columns = _columns(changes, marks)
+def _carried(alone: Alone, carried: Patch | None) -> Alone:
+    """Have the row brought to the stage that its message has come to first, in the same round trip.
+
+    Statements that are sent together are one transaction.
+    """
+    if carried is None:
+        return alone
+    message, columns = alone.message, _rewritten(carried)
+    place = {"carried_id": message.workqueue_id, "carried_claim": message.claim}
+    rest = {f"carried_{name}": columns.pop(name) for name in ("mail_from", "recipients", "state")}
+    parts = [named("carry_on", carried_stage=message.stage, **place, **rest)]
+    if carried.rewrites:
+        content = {f"carried_{name}": value for name, value in columns.items()}
+        parts.append(named("carry_content", **place, **content))
+    parts.append(alone.statement)
+    params = {name: value for part in parts for name, value in part.params.items()}
+    return Alone(message, Statement(";\n".join(part.text for part in parts), params))
+
+
+def _rewritten(patch: Patch, marks: State = _NONE) -> dict[str, Any]:
+    columns = _columns(patch, marks)
     return {
         **columns,
         "state": json.dumps(columns["state"]),
-        "header_block": changes.header_block,
-        "body": changes.body,
-        "header_from": _field(changes.header_block, b"From"),
-        "subject": _field(changes.header_block, b"Subject"),
+        "header_block": patch.header_block,
+        "body": patch.body,
+        "header_from": patch.header_from,
+        "subject": patch.subject,
     }
 
 
-def _field(header_block: bytes | None, name: bytes) -> str | None:
-    if header_block is None:
-        return None
-    # Imported here: it costs a tenth of a worker's start, and few stages rewrite headers.
-    from pepsi.model.headers import shown_field
-
-    return shown_field(header_block, name)
-
-
-def _columns(changes: Changes, marks: State) -> dict[str, Any]:
+def _columns(patch: Patch, marks: State) -> dict[str, Any]:
     return {
-        "mail_from": checked.sender(changes.mail_from),
-        "recipients": checked.recipients(changes.recipients),
-        "state": {**checked.state(changes.state), **marks},
+        "mail_from": patch.mail_from,
+        "recipients": patch.recipients,
+        "state": {**patch.state, **marks} if marks else patch.state,
     }
-
-
-def _rewrites(changes: Changes) -> bool:
-    return changes.header_block is not None or changes.body is not None
 
 
 def _clones(clones: Iterable[Clone]) -> str:

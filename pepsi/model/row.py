@@ -37,6 +37,8 @@ TEMPORARY_FAILURES = "temporary_failures"
 """Host faults at the present stage; cleared by an advance."""
 INTERRUPTED = "interrupted"
 """How often a dispatcher died while the row was running at the present stage; cleared by an advance."""
+MOST_INTERRUPTED = 5
+"""How often a message may be interrupted at a stage before it is under suspicion."""
 LOCAL_ORIGIN = "local_origin"
 """True for submissions and for what Pepsi made itself."""
 NOTICE_BUILT_AT = "notice_built_at"

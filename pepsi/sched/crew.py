@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pepsi.model import status
+from pepsi.model.row import MOST_INTERRUPTED
 from pepsi.model.stage import StageSpec
 from pepsi.model.status import Status
 from pepsi.sched import commands, events
@@ -19,8 +20,6 @@ from pepsi.sched.worker import Blame, Life, Worker, blame_of
 UNKILLABLE = 10.0
 """Seconds after SIGKILL at which a worker that is still there is worth an alarm."""
 SIGKILL = 9
-MOST_INTERRUPTED = 5
-"""How often a message may be interrupted at a stage before it is under suspicion."""
 MOST_DONE = 500_000
 """Ids answered 0 that are remembered between two looks at the running rows: what a fast machine does meanwhile."""
 JITTER = 0.2
@@ -128,20 +127,25 @@ class Crew:
             case status.TEMP_FAIL:
                 self.shortage.found(worker, now)
             case _:
+                failed_at = self._last_of(held, answer)
                 self._books.statistics.passes += 1
-                self._books.statistics.at(held.stage).failures += 1
+                self._books.statistics.at(failed_at).failures += 1
                 self._books.statistics.failed += 1
                 self._note(
-                    Level.INFO, "message {workqueue_id} failed at {stage}: {why}", worker,
-                    workqueue_id=held.workqueue_id, why=answer.reason or f"answered {answer.code}",
+                    Level.INFO, "message {workqueue_id} failed at {failed_at}: {why}", worker,
+                    workqueue_id=held.workqueue_id, failed_at=failed_at, why=answer.reason or f"answered {answer.code}",
                 )  # fmt: skip
         self._books.owe(held, write, now)
 
     def _next_stage(self, held: Held, answer: Status) -> str | None:
         """Return the stage at which a message that was answered 0 most likely waits now, None if it is through."""
-        last = answer.report[-1].stage if answer.report else held.stage
-        pool = self.pools.get(last)
+        pool = self.pools.get(self._last_of(held, answer))
         return None if pool is None else pool.spec.next_stage
+
+    def _last_of(self, held: Held, answer: Status) -> str:
+        """Return the stage that was the last to work on a message in the pass that was answered for."""
+        last = answer.report[-1].stage if answer.report else held.stage
+        return last if last in self._names else held.stage
 
     def _count(self, stage: str, answer: Status, seconds: float) -> None:
         if answer.code in (status.IO_ERROR, status.TEMP_FAIL):

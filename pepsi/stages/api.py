@@ -140,6 +140,11 @@ class Stage(abc.ABC, Generic[O]):
     """The keys of the stage's section. A ValueError of its ``__post_init__`` is a rule over several keys."""
     acts_outside: ClassVar[bool] = False
     """Whether ``process`` does what cannot be undone, such as sending. Its outcome then waits for the disk."""
+    fusable: ClassVar[bool] = False
+    """Whether the worker of the stage before it may run it in the same pass, where FUSION of its section does not say.
+    For stages that are quick and look at no content. One that acts outside has a pass of its own whatever is set."""
+    needs_fused: ClassVar[Need | None] = None
+    """How much of a message it needs when ``fuses`` allowed it, where that is less than ``needs``."""
 
     def open(self, options: O) -> None:
         """Load what every message needs: keys, templates, maps.
@@ -156,6 +161,13 @@ class Stage(abc.ABC, Generic[O]):
         Refuse or TryLater; whatever else it raises is taken for the host's fault, as TryLater, with a traceback in the
         log.
         """
+
+    def fuses(self, message: Message, options: O) -> bool:
+        """Whether *message* may be worked on in the pass of the stage before; else it comes back in one of its own.
+
+        Asked only where the configuration allows it. *message* has what ``needs_fused`` says.
+        """
+        return True
 
     def close(self) -> None:
         """Give back what ``open`` took. Not called when the process is killed."""

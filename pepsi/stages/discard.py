@@ -7,6 +7,7 @@ class Discard(Stage[Options]):
     """Ends a message without a word to anybody. It is counted as any finished message."""
 
     name = "discard"
+    fusable = True
 
     def process(self, message: Message, options: Options) -> Outcome:
         """Finish."""

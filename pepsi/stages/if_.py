@@ -31,6 +31,7 @@ class If(Stage[IfOptions]):
     """Sends a message to THEN_STAGE if CONDITION holds for it, else to ELSE_STAGE."""
 
     name = "if"
+    fusable = True
     Options = IfOptions
 
     def process(self, message: Message, options: IfOptions) -> Outcome:

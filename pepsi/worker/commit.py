@@ -6,13 +6,14 @@ from pepsi.db.messages import statements
 from pepsi.errors import StageError
 from pepsi.model.status import IO_ERROR, OK, Status
 from pepsi.worker.failures import code_of
+from pepsi.worker.fusion import Line
 from pepsi.worker.link import DownError, Link, RefusedError
 from pepsi.worker.note import note
 from pepsi.worker.owed import Patience, Written, written
 from pepsi.worker.run import Ran, Runner
 
 
-def commit(link: Link, runner: Runner, ran: Sequence[Ran], patience: Patience) -> Mapping[int, Status]:
+def commit(link: Link, runner: Runner | Line, ran: Sequence[Ran], patience: Patience) -> Mapping[int, Status]:
     """Write *ran*, and return what to answer for each message, by its id.
 
     An outcome that the database refuses costs only its own message: those that would have shared its statement are
@@ -22,7 +23,9 @@ def commit(link: Link, runner: Runner, ran: Sequence[Ran], patience: Patience) -
     return _written(link, runner, ran, patience, last=False)
 
 
-def _written(link: Link, runner: Runner, ran: Sequence[Ran], patience: Patience, *, last: bool) -> dict[int, Status]:
+def _written(
+    link: Link, runner: Runner | Line, ran: Sequence[Ran], patience: Patience, *, last: bool
+) -> dict[int, Status]:
     by_id = {one.write.message.workqueue_id: one for one in ran}
     answers: dict[int, Status] = {}
     for statement, messages in statements([one.write for one in ran]):
@@ -43,8 +46,11 @@ def _written(link: Link, runner: Runner, ran: Sequence[Ran], patience: Patience,
 
 
 def _without_the_refused(
-    link: Link, runner: Runner, group: Sequence[Ran], patience: Patience, error: RefusedError
+    link: Link, runner: Runner | Line, group: Sequence[Ran], patience: Patience, error: RefusedError
 ) -> dict[int, Status]:
+    if len(group) == 1 and group[0].first is not None:
+        # Which of several stages decided what is refused is found out as it would be if each had a pass of its own.
+        return _written(link, runner, [group[0].first], patience, last=False)
     if len(group) == 1:
         refused = StageError(f"the database refused what the stage decided: {error}")
         return _written(link, runner, [runner.unfit(group[0].write.message, refused)], patience, last=True)

@@ -10,6 +10,7 @@ from pepsi.wire import status
 from pepsi.worker.channel import Channel, End
 from pepsi.worker.commit import commit
 from pepsi.worker.failures import code_of
+from pepsi.worker.fusion import Line
 from pepsi.worker.link import Link, TroubleError
 from pepsi.worker.note import note
 from pepsi.worker.owed import Patience
@@ -20,7 +21,7 @@ from pepsi.worker.stopping import Stopping
 class Worker:
     """A stage at work for the dispatcher of *epoch*, on the messages of the section *stage*."""
 
-    def __init__(self, stage: str, epoch: int, link: Link, runner: Runner, patience: Patience) -> None:
+    def __init__(self, stage: str, epoch: int, link: Link, runner: Runner | Line, patience: Patience) -> None:
         self._stage = stage
         self._epoch = epoch
         self._link = link

@@ -7,21 +7,28 @@ from typing import Any
 from pepsi.config.options import StageOptions
 from pepsi.db import messages
 from pepsi.db.messages import Write
+from pepsi.db.patch import Onward, Patch
 from pepsi.errors import StageError
 from pepsi.model.message import Message
 from pepsi.model.outcome import Fail, Outcome, Pause
 from pepsi.model.status import Status
 from pepsi.stages.api import Refuse, Stage
-from pepsi.worker.failures import Blame, Decision, blame, decide, returned
+from pepsi.worker.failures import Blame, blame, decide, returned
 from pepsi.worker.note import note, note_traceback
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What is to be written of a message, and the status to answer once that is done."""
+    """What is to be written of a message, and the status to answer once that is done.
+
+    *onward* is where the stage sent it, if it did. Of a pass through several stages *first* is what the first of them
+    decided, to be written in its place should the database refuse the whole.
+    """
 
     write: Write
     status: Status
+    onward: Onward | None = None
+    first: "Ran | None" = None
 
 
 class Runner:
@@ -32,30 +39,32 @@ class Runner:
         self._options = options
         self._chance = chance
 
-    def run(self, message: Message) -> Ran:
-        """Run the stage on *message*.
+    def run(self, message: Message, carried: Patch | None = None) -> Ran:
+        """Run the stage on *message*. *carried* is what earlier stages changed in the same pass.
 
         Raises only what means that this process cannot go on: MemoryError, SystemError, and what is no Exception.
         """
         try:
             outcome = self._stage.process(message, self._options)
         except Exception as error:  # noqa: BLE001 - whatever a stage raises, the table of failures knows it
-            return self.failed(message, error)
+            return self.failed(message, error, carried)
+        decision = returned(outcome)
         try:
-            return _ready(message, returned(outcome))
+            write = messages.write(message, decision.outcome, carried)
         except StageError as error:
-            return self.unfit(message, error)
+            return self.unfit(message, error, carried)
+        return Ran(write, decision.status, write.onward)
 
-    def unfit(self, message: Message, error: StageError) -> Ran:
+    def unfit(self, message: Message, error: StageError, carried: Patch | None = None) -> Ran:
         """Return what becomes of *message*, for which the stage decided what cannot be written, as *error* says.
 
         It is tried again, unless the stage has acted already: then it would act again and again.
         """
         if not self._stage.acts_outside:
-            return self.failed(message, error)
-        return self.failed(message, Refuse(f"a bug of the stage, which may have acted already: {error}"))
+            return self.failed(message, error, carried)
+        return self.failed(message, Refuse(f"a bug of the stage, which may have acted already: {error}"), carried)
 
-    def failed(self, message: Message, error: Exception) -> Ran:
+    def failed(self, message: Message, error: Exception, carried: Patch | None = None) -> Ran:
         """Return what becomes of *message* because of *error*. Raises *error* if it must end the process."""
         match blame(error):
             case Blame.PROCESS:
@@ -66,16 +75,12 @@ class Runner:
                 pass
         decision = decide(error, message, self._options, self._chance)
         try:
-            ran = _ready(message, decision)
+            ran = Ran(messages.write(message, decision.outcome, carried), decision.status)
         except StageError as unfit:
             # What the stage wanted kept along with the error cannot be stored: the message is kept without it.
-            return self.unfit(message, unfit)
+            return self.unfit(message, unfit, carried)
         note(f"warning: message {message.workqueue_id}: {_told(decision.outcome)}: {decision.reason}")
         return ran
-
-
-def _ready(message: Message, decision: Decision) -> Ran:
-    return Ran(messages.write(message, decision.outcome), decision.status)
 
 
 def _told(outcome: Outcome) -> str:

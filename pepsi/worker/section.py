@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -66,6 +67,19 @@ def problems_of(section: RawSection) -> list[Problem] | None:
 def sections_that_run(stage: type[Stage[Any]], config: Config) -> tuple[str, ...]:
     """Return the names of the stages of *config* whose PROGRAM is that of *stage*."""
     return tuple(name for name, section in config.stages.items() if _name_of(section.spec.program) == stage.name)
+
+
+def installed_here(program: str) -> str:
+    """Return the name of the stage that *program* runs from this very installation, empty if it is anything else.
+
+    A program that is not searched for on PATH can be of another release, and one with arguments can be told anything.
+    """
+    command, *rest = shlex.split(program) or [""]
+    directory, _, name = command.rpartition("/")
+    words = [name, *rest]
+    if (directory and directory != str(Path(sys.executable).parent)) or len(words) != 1 + (name == "pepsi-stage"):
+        return ""
+    return _name_of(shlex.join(words))
 
 
 def _name_of(program: str) -> str:

@@ -4,6 +4,7 @@ import functools
 import random
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from pepsi.model.text import one_line
 from pepsi.stages.api import Stage
 from pepsi.worker.channel import Channel, End
 from pepsi.worker.environment import stage_and_epoch
+from pepsi.worker.fusion import Line
 from pepsi.worker.link import Link, TroubleError
 from pepsi.worker.loop import Worker, serve
 from pepsi.worker.note import note
@@ -29,6 +31,7 @@ from pepsi.worker.owed import SHARE, Patience
 from pepsi.worker.run import Runner
 from pepsi.worker.section import options_of
 from pepsi.worker.stopping import Stopping, die_with_parent
+from pepsi.worker.successors import Successors
 
 _NO_RECORD = ("42P01", "3F000")
 """SQLSTATEs of a database that holds no schema of Pepsi: undefined_table, invalid_schema_name."""
@@ -49,7 +52,8 @@ def work(stage: Stage[Any], file: Path, channel: Channel, environ: Mapping[str, 
         base = load_base(file)
         link = Link(functools.partial(_connected, base, stage, name), time.monotonic, random.random)
         link.open()
-        options = options_of(type(stage), load(file, overlay=link.run(overlay())), name)
+        config = load(file, overlay=link.run(overlay()))
+        options = options_of(type(stage), config, name)
         stage.open(options)
     except (ConfigError, SchemaError) as error:
         note(_one_line(error))
@@ -68,8 +72,14 @@ def work(stage: Stage[Any], file: Path, channel: Channel, environ: Mapping[str, 
         patience = Patience(
             owed, lambda: stopping.requested, clock=time.monotonic, wait=stopping.wait, chance=random.random
         )
-        worker = Worker(name, epoch, link, Runner(stage, options, random.random), patience)
-        return _serve(channel, worker, link, stopping, batch)
+        runner = Runner(stage, options, random.random)
+        successors = Successors(config, name, stage, options, random.random)
+        # What was done outside is written before anything else is begun, lest a crash of that has it done again.
+        fuses = config.pepsi.allow_fusion and not stage.acts_outside
+        line = Line(runner, successors, time.perf_counter_ns) if fuses else runner
+        worker = Worker(name, epoch, link, line, patience)
+        with closing(successors):
+            return _serve(channel, worker, link, stopping, batch)
     finally:
         stage.close()
         link.close()

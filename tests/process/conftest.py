@@ -50,11 +50,16 @@ def gate(tmp_path: Path) -> Iterator[Gate]:
 
 @pytest.fixture
 def configure(tmp_path: Path, database: Database) -> Configure:
-    """Write a configuration with a stage ``work``, the keys given, and one ``next``; returns the name of the file."""
+    """Write a configuration with a stage ``work``, the keys given, and one ``next`` that it is not fused with.
 
-    def write(*keys: str, dsn: str = database.dsn, postgres: str = "", program: str = "odd") -> str:
+    Returns the name of the file.
+    """
+
+    def write(*keys: str, dsn: str = database.dsn, postgres: str = "", program: str = "odd", fusion: str = "no") -> str:
         file = tmp_path / "pepsi.conf"
         lines = [
+            "[pepsi]",
+            f"ALLOW_FUSION = {fusion}",
             "[pepsi-postgres]",
             f"DSN = {dsn}",
             postgres,

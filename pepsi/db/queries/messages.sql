@@ -91,3 +91,17 @@ SELECT %(id)s::bigint
 WHERE pepsi.workqueue_pause(%(id)s, %(claim)s, %(delay)s::double precision, '', %(state)s::jsonb, %(clones)s::jsonb,
                             %(mail_from)s, %(recipients)s::text[], %(header_block)s::bytea, %(body)s::bytea,
                             %(header_from)s, %(subject)s)
+
+-- name: carry_on
+-- Bring a row to the stage that its message came to in this pass. It still runs: what is decided there is written next.
+UPDATE pepsi.workqueue w
+SET stage = %(carried_stage)s,
+    mail_from = coalesce(%(carried_mail_from)s, w.mail_from),
+    recipients = coalesce(%(carried_recipients)s::text[], w.recipients),
+    state = pepsi.state_patch(pepsi.state_moved_on(w.state), %(carried_state)s::jsonb)
+WHERE w.workqueue_id = %(carried_id)s AND w.claim = %(carried_claim)s
+
+-- name: carry_content
+-- Give such a row the content that it has by then.
+SELECT pepsi.workqueue_rewrite(%(carried_id)s, %(carried_claim)s, %(carried_header_block)s::bytea,
+                               %(carried_body)s::bytea, %(carried_header_from)s, %(carried_subject)s)

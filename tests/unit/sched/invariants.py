@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Mapping, Sequence, Set
 
+from pepsi.model.row import MOST_INTERRUPTED
 from pepsi.model.stage import StageSpec
 from pepsi.sched.commands import Want
-from pepsi.sched.crew import MOST_INTERRUPTED
 from pepsi.sched.events import Claimed, Event
 from pepsi.sched.held import Held
 from tests.unit.sched.child import Child

@@ -1,0 +1,101 @@
+"""The stages that a worker can run in the pass of its own: which they are, and the making of them.
+
+Whatever is amiss with one costs no more than that its messages have a pass of their own, with a worker that says so.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pepsi.config.load import STAGE_PREFIX, Config, StageSection
+from pepsi.config.options import StageOptions
+from pepsi.errors import PepsiError
+from pepsi.model.message import Message, Need
+from pepsi.stages.api import Stage
+from pepsi.stages.registry import find
+from pepsi.worker.note import note, note_traceback
+from pepsi.worker.run import Runner
+from pepsi.worker.section import installed_here, options_of
+
+
+@dataclass(frozen=True, slots=True)
+class Successor:
+    """A stage that can be run in the pass of another. *need* is how much of a message it is shown then."""
+
+    runner: Runner
+    need: Need
+    stage: Stage[Any]
+    options: StageOptions
+
+    def takes(self, message: Message) -> bool:
+        """Whether the stage itself allows it for *message*. One that cannot tell is asked to work, not to decide."""
+        try:
+            return self.stage.fuses(message, self.options)
+        except (MemoryError, SystemError):
+            raise
+        except Exception as error:  # noqa: BLE001 - it comes up again in a pass of its own, if it matters
+            note_traceback(error)
+            return False
+
+
+class Successors:
+    """Those of a worker of the section *name*. Each is made when a message first comes to it, and once."""
+
+    def __init__(
+        self, config: Config, name: str, stage: Stage[Any], options: StageOptions, chance: Callable[[], float]
+    ) -> None:
+        self._config = config
+        self._name = name
+        self._stage = stage
+        self._options = options
+        self._chance = chance
+        self._found: dict[str, Successor | None] = {}
+        self._opened: list[Stage[Any]] = []
+
+    def find(self, name: str) -> Successor | None:
+        """Return the stage of the section *name*; None if its messages are to have a pass of their own."""
+        try:
+            return self._found[name]
+        except KeyError:
+            found = self._found[name] = self._made(name)
+            return found
+
+    def close(self) -> None:
+        """Close those that were made."""
+        while self._opened:
+            self._opened.pop().close()
+
+    def _made(self, name: str) -> Successor | None:
+        section = self._config.stages.get(name)
+        if section is None or section.spec.fusion is False:
+            return None
+        try:
+            kind = self._kind(section)
+            if kind is None or not (kind.fusable if section.spec.fusion is None else section.spec.fusion):
+                return None
+            need = kind.needs if kind.needs_fused is None else kind.needs_fused
+            if kind.acts_outside or need > self._stage.needs:
+                return None
+            if name == self._name:
+                return Successor(Runner(self._stage, self._options, self._chance), need, self._stage, self._options)
+            options = options_of(kind, self._config, name)
+            stage = kind()
+            stage.open(options)
+        except (PepsiError, OSError) as error:
+            note(f"warning: [{STAGE_PREFIX}{name}] is left to a worker of its own: {str(error).splitlines()[0]}")
+            return None
+        except (MemoryError, SystemError):
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug of that stage, and no fault of the message in hand
+            note_traceback(error)
+            return None
+        self._opened.append(stage)
+        return Successor(Runner(stage, options, self._chance), need, stage, options)
+
+    def _kind(self, section: StageSection) -> type[Stage[Any]] | None:
+        """Return the class of the stage that *section* runs, if it is known in this process."""
+        own = self._config.stages.get(self._name)
+        if own is not None and section.spec.program == own.spec.program:
+            return type(self._stage)
+        name = installed_here(section.spec.program)
+        return find(name) if name else None
