@@ -54,7 +54,11 @@ class Line:
 def _arrived(message: Message, state: State, onward: Onward, successor: Successor) -> Message | None:
     """Return *message* as *successor* is to see it, None if it must load it in a pass of its own."""
     at = moved(message, state, onward, successor.need)
-    if at is None or (onward.patch.rewrites and len(at.recipients) > 1):
+    if at is None:
+        return None
+    # A row is split before a stage runs, and the new ones are copies of what is written: so all that has been changed
+    # must be. A new content is written once, and what it may be split into has that in common.
+    if successor.would_split(at) or (onward.patch.rewrites and len(at.recipients) > 1):
         return None
     return at if successor.takes(at) else None
 

@@ -27,6 +27,10 @@ class Successor:
     stage: Stage[Any]
     options: StageOptions
 
+    def would_split(self, message: Message) -> bool:
+        """Whether recipients of *message* have settings for this stage that differ: then it becomes several rows."""
+        return False
+
     def takes(self, message: Message) -> bool:
         """Whether the stage itself allows it for *message*. One that cannot tell is asked to work, not to decide."""
         try:
@@ -39,16 +43,26 @@ class Successor:
 
 
 class Successors:
-    """Those of a worker of the section *name*. Each is made when a message first comes to it, and once."""
+    """Those of a worker of the section *name*. Each is made when a message first comes to it, and once.
+
+    *lookup* finds a stage by the name of its program.
+    """
 
     def __init__(
-        self, config: Config, name: str, stage: Stage[Any], options: StageOptions, chance: Callable[[], float]
+        self,
+        config: Config,
+        name: str,
+        stage: Stage[Any],
+        options: StageOptions,
+        chance: Callable[[], float],
+        lookup: Callable[[str], type[Stage[Any]]] = find,
     ) -> None:
         self._config = config
         self._name = name
         self._stage = stage
         self._options = options
         self._chance = chance
+        self._lookup = lookup
         self._found: dict[str, Successor | None] = {}
         self._opened: list[Stage[Any]] = []
 
@@ -98,4 +112,4 @@ class Successors:
         if own is not None and section.spec.program == own.spec.program:
             return type(self._stage)
         name = installed_here(section.spec.program)
-        return find(name) if name else None
+        return self._lookup(name) if name else None

@@ -104,6 +104,17 @@ class Lender(Script):
     needs_fused = Need.METADATA
 
 
+INSTALLED: Mapping[str, type[Script]] = {
+    "script": Script, "headers": WithHeaders, "body": WithBody, "outside": Outside, "lender": Lender
+}  # fmt: skip
+"""By the names that ``pepsi-stage`` would know them by."""
+
+
+def found(name: str) -> type[Stage[Any]]:
+    """Find a stage of the tests, or a shipped one."""
+    return INSTALLED.get(name) or find(name)
+
+
 def configured(sections: Mapping[str, Mapping[str, str]], allow: str = "yes") -> Config:
     """Return a configuration with *sections*; without PROGRAM they are scripts, and without FUSION it is allowed."""
     lines = ["[pepsi]", f"ALLOW_FUSION = {allow}", "[pepsi-postgres]", "DSN = dbname=x", "[pepsi-ingress]"]
@@ -144,7 +155,7 @@ class Plant:
 
     def _hired(self, name: str) -> Worker:
         here = installed_here(self.config.stages[name].spec.program)
-        stage = (find(here) if here else self._kind)()
+        stage = (found(here) if here else self._kind)()
         options = options_of(type(stage), self.config, name)
 
         def connect() -> Connection:
@@ -155,7 +166,7 @@ class Plant:
         link = self.links[name] = Counting(connect, lambda: 0.0, lambda: 0.5)
         patience = Patience(0.0, lambda: False, clock=lambda: 0.0, wait=lambda seconds: None, chance=lambda: 0.5)
         runner = Runner(stage, options, lambda: 0.5)
-        successors = self.lines[name] = Successors(self.config, name, stage, options, lambda: 0.5)
+        successors = self.lines[name] = Successors(self.config, name, stage, options, lambda: 0.5, found)
         ticks = iter(range(0, 10**12, 1_000_000))
         line = Line(runner, successors, lambda: next(ticks)) if self._fused else runner
         return Worker(name, EPOCH, link, line, patience)

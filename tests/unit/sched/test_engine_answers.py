@@ -174,6 +174,25 @@ def test_fused_stages_are_counted_under_their_own_names_and_the_pass_once() -> N
     assert world.flushed[-1].deltas.passes == 1
 
 
+def test_a_message_that_failed_in_a_chain_counts_as_failed_at_the_stage_that_failed() -> None:
+    world = World()
+    world.start()
+    number = world.employ("a")
+    world.answer(number, 65, report=(Fused("b", 10),))
+    world.run()
+    assert (counts(world)["a"].failures, counts(world)["b"].failures) == (0, 1)
+    assert world.notes == ["message 1 failed at b: answered 65"]
+
+
+def test_a_failure_at_a_stage_that_nobody_knows_counts_where_the_message_was_claimed() -> None:
+    world = World()
+    world.start()
+    number = world.employ("a")
+    world.answer(number, 65, report=(Fused("unheard-of", 10),))
+    world.run()
+    assert counts(world)["a"].failures == 1
+
+
 def test_a_report_of_more_time_than_passed_makes_nothing_negative() -> None:
     world = World()
     world.start()
