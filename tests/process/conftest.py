@@ -58,8 +58,6 @@ def configure(tmp_path: Path, database: Database) -> Configure:
     def write(*keys: str, dsn: str = database.dsn, postgres: str = "", program: str = "odd", fusion: str = "no") -> str:
         file = tmp_path / "pepsi.conf"
         lines = [
-            "[pepsi]",
-            f"ALLOW_FUSION = {fusion}",
             "[pepsi-postgres]",
             f"DSN = {dsn}",
             postgres,
@@ -74,6 +72,8 @@ def configure(tmp_path: Path, database: Database) -> Configure:
             "NEXT_STAGE = bounce",
             "[stage-bounce]",
             "PROGRAM = pepsi-stage-discard",
+            "[pepsi]",
+            f"ALLOW_FUSION = {fusion}",
         ]
         file.write_text("\n".join(lines) + "\n")
         return str(file)

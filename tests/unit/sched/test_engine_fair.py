@@ -2,6 +2,7 @@
 
 import pytest
 
+from pepsi.model.status import Fused
 from pepsi.sched import commands, events
 from pepsi.sched.commands import Want
 from pepsi.simulate.table import Row
@@ -157,6 +158,16 @@ def test_a_message_that_hangs_costs_its_sender_the_longest_time() -> None:
     world.die(number, signal=9)
     world.run()
     assert lead(world, "x") == pytest.approx(300.0)
+
+
+def test_a_pass_through_several_stages_costs_its_sender_all_of_its_time_where_it_was_claimed() -> None:
+    world = world_with(parallelism=1)
+    bring(world, "x")
+    number = world.tend()
+    world.now += 0.5
+    world.answer(number, report=(Fused("b", 400_000),))
+    world.run()
+    assert lead(world, "x") == pytest.approx(0.5, abs=0.02)
 
 
 def test_what_was_not_run_costs_nothing() -> None:
