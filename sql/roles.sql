@@ -36,9 +36,9 @@ GRANT SELECT, INSERT, DELETE,
         header_block)
     ON pepsi.workqueue TO pepsi_stage;
 GRANT SELECT, INSERT, DELETE ON pepsi.workqueue_body TO pepsi_stage;
-GRANT SELECT, INSERT, UPDATE, DELETE ON pepsi.settings, pepsi.origin_nonce, pepsi.dns_address, pepsi.whitelist,
-    pepsi.list_member TO pepsi_stage;
-GRANT SELECT ON pepsi.alias, pepsi.list TO pepsi_stage;
+GRANT SELECT, INSERT, UPDATE, DELETE ON pepsi.origin_nonce, pepsi.dns_address, pepsi.whitelist, pepsi.list_member
+    TO pepsi_stage;
+GRANT SELECT ON pepsi.settings, pepsi.alias, pepsi.list TO pepsi_stage;
 GRANT SELECT, INSERT, UPDATE ON pepsi.telemetry TO pepsi_stage;
 
 GRANT INSERT, SELECT (workqueue_id) ON pepsi.workqueue TO pepsi_ingress;

@@ -18,6 +18,7 @@ from pepsi.errors import StageError
 from pepsi.model.message import Message, Need, State
 from pepsi.model.outcome import Advance, Clone, Fail, Finish, Outcome, Pause, Requeue
 from pepsi.model.row import FAILED_STAGE, FAILURE_CLASS, LAST_ERROR, RowStatus
+from pepsi.model.settings import NOTHING_WANTED, Group, Wanted, correspondents, settings_of
 from pepsi.model.text import one_line
 
 Row = tuple[Any, ...]
@@ -70,13 +71,13 @@ def prepare(need: Need) -> Statement:
     return Statement(";\n".join(part.text for part in parts))
 
 
-def load(ids: Sequence[int]) -> Statement:
-    """Load those of *ids* that are running."""
-    return named("load_messages", ids=list(ids))
+def load(ids: Sequence[int], wanted: Wanted = NOTHING_WANTED) -> Statement:
+    """Load those of *ids* that are running, with what is *wanted* of the settings of their correspondents."""
+    return named("load_messages", ids=list(ids), stages=list(wanted.stages), keys=list(wanted.keys))
 
 
-def loaded(rows: Iterable[Row]) -> dict[int, Message]:
-    """Read what ``load`` returned; by id."""
+def loaded(rows: Iterable[Row], wanted: Wanted = NOTHING_WANTED) -> dict[int, Message]:
+    """Read what ``load`` returned for the same *wanted*; by id."""
     messages = (
         Message(
             workqueue_id=row[0],
@@ -85,7 +86,7 @@ def loaded(rows: Iterable[Row]) -> dict[int, Message]:
             received_at=row[3],
             age=row[4],
             mail_from=row[5],
-            recipients=tuple(row[6]),
+            recipients=recipients,
             header_from=row[7],
             subject=row[8],
             peer=row[9],
@@ -94,10 +95,21 @@ def loaded(rows: Iterable[Row]) -> dict[int, Message]:
             state=row[12],
             header_block=None if row[13] is None else bytes(row[13]),
             body=None if row[14] is None else bytes(row[14]),
+            settings=settings_of(wanted, correspondents(row[5], recipients, row[12]), row[15]),
         )
         for row in rows
+        for recipients in (tuple(row[6]),)
     )
     return {message.workqueue_id: message for message in messages}
+
+
+def split(message: Message, groups: Sequence[Group]) -> Statement:
+    """Leave the recipients of the first of *groups* with *message*, and make a row for those of each other one.
+
+    Together they must be just its recipients. The message still runs under its claim.
+    """
+    shares = json.dumps([group.recipients for group in groups])
+    return named("split_message", id=message.workqueue_id, claim=message.claim, groups=shares)
 
 
 def write(message: Message, outcome: Outcome, carried: Patch | None = None) -> Write:

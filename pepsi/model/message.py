@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from pepsi.model.settings import NOTHING_SET, Settings
+
 State = Mapping[str, Any]
 """A ``state`` document, or a patch of one: a JSON object."""
 
@@ -24,7 +26,8 @@ class Message:
 
     *header_block* is everything up to and including the empty line that ends the header section (all of the message if
     it has none), *body* the rest, so that ``header_block + body`` is the message byte for byte, in CRLF form.
-    Either is None when the stage did not ask for it. *age* is in seconds, by the database's clock.
+    Either is None when the stage did not ask for it. *age* is in seconds, by the database's clock. *settings* is what
+    its correspondents have set: the options that a stage is given have it in them already.
     """
 
     workqueue_id: int
@@ -42,3 +45,4 @@ class Message:
     state: State = field(default_factory=dict)
     header_block: bytes | None = None
     body: bytes | None = None
+    settings: Settings = field(default=NOTHING_SET, repr=False, compare=False)

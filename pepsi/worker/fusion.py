@@ -6,12 +6,15 @@ written is what would have been written bit by bit. Whenever that is not certain
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from pepsi.db.patch import Onward, copied, moved
 from pepsi.errors import StageError
 from pepsi.model.message import Message, State
 from pepsi.model.row import INTERRUPTED, MOST_INTERRUPTED, STRIKES
+from pepsi.model.settings import Wanted
 from pepsi.model.status import Fused
+from pepsi.worker.layers import Layers, wanted
 from pepsi.worker.run import Ran, Runner
 from pepsi.worker.successors import Successor, Successors
 
@@ -26,6 +29,16 @@ class Line:
         self._runner = runner
         self._successors = successors
         self._clock = clock
+
+    @property
+    def layers(self) -> Layers[Any]:
+        """The options of the first stage."""
+        return self._runner.layers
+
+    @property
+    def wanted(self) -> Wanted:
+        """Which settings are to be loaded with its messages: those for each stage that was found to follow, too."""
+        return wanted([self._runner.layers, *self._successors.layers])
 
     def run(self, message: Message) -> Ran:
         """Run *message* through the stage and all that may follow in this pass. Raises as ``Runner.run`` does."""
@@ -50,6 +63,10 @@ class Line:
         """As ``Runner.unfit``, for what the stage itself decided."""
         return self._runner.unfit(message, error)
 
+    def failed(self, message: Message, error: Exception) -> Ran:
+        """As ``Runner.failed``, for what came before the first stage."""
+        return self._runner.failed(message, error)
+
 
 def _arrived(message: Message, state: State, onward: Onward, successor: Successor) -> Message | None:
     """Return *message* as *successor* is to see it, None if it must load it in a pass of its own."""
@@ -58,9 +75,10 @@ def _arrived(message: Message, state: State, onward: Onward, successor: Successo
         return None
     # A row is split before a stage runs, and the new ones are copies of what is written: so all that has been changed
     # must be. A new content is written once, and what it may be split into has that in common.
-    if successor.would_split(at) or (onward.patch.rewrites and len(at.recipients) > 1):
+    options = successor.options(at)
+    if options is None or (onward.patch.rewrites and len(at.recipients) > 1):
         return None
-    return at if successor.takes(at) else None
+    return at if successor.takes(at, options) else None
 
 
 def _under_suspicion(state: State) -> bool:

@@ -14,7 +14,8 @@ from pepsi.worker.fusion import Line
 from pepsi.worker.link import Link, TroubleError
 from pepsi.worker.note import note
 from pepsi.worker.owed import Patience
-from pepsi.worker.run import Runner
+from pepsi.worker.run import Ran, Runner
+from pepsi.worker.split import ready
 from pepsi.worker.stopping import Stopping
 
 
@@ -35,14 +36,25 @@ class Worker:
         acts on the world outside is begun.
         """
         self._patience.begin()
+        wanted = self._runner.wanted
         try:
-            found = messages.loaded(self._link.run(messages.load(ids)))
+            found = messages.loaded(self._link.run(messages.load(ids, wanted)), wanted)
         except TroubleError as error:
             note(f"warning: message {', '.join(map(str, ids))} cannot be loaded: {error}")
             return [Status(code=code_of(error.fault), reason=str(error))] * len(ids)
         # Not in the order of the rows; and no message runs twice at once, even if its id was handed over twice.
         ours = [found[number] for number in dict.fromkeys(ids) if number in found and self._is_ours(found[number])]
-        answers = commit(self._link, self._runner, [self._runner.run(message) for message in ours], self._patience)
+        ran: list[Ran] = []
+        answers: dict[int, Status] = {}
+        for message in ours:
+            match ready(self._link, self._runner, message):
+                case Message() as part:
+                    ran.append(self._runner.run(part))
+                case Ran() as decided:
+                    ran.append(decided)
+                case Status() as answer:
+                    answers[message.workqueue_id] = answer
+        answers |= commit(self._link, self._runner, ran, self._patience)
         return [answers.get(number) or self._dropped(number, found.get(number)) for number in ids]
 
     def _is_ours(self, message: Message) -> bool:

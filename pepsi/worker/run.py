@@ -11,9 +11,11 @@ from pepsi.db.patch import Onward, Patch
 from pepsi.errors import StageError
 from pepsi.model.message import Message
 from pepsi.model.outcome import Fail, Outcome, Pause
+from pepsi.model.settings import Wanted
 from pepsi.model.status import Status
 from pepsi.stages.api import Refuse, Stage
 from pepsi.worker.failures import Blame, blame, decide, returned
+from pepsi.worker.layers import Layers, wanted
 from pepsi.worker.note import note, note_traceback
 
 
@@ -32,20 +34,27 @@ class Ran:
 
 
 class Runner:
-    """A stage with its options. *chance* returns 0 up to 1."""
+    """A stage with its options, and what is set by address upon them. *chance* returns 0 up to 1."""
 
-    def __init__(self, stage: Stage[Any], options: StageOptions, chance: Callable[[], float]) -> None:
+    def __init__(self, stage: Stage[Any], layers: Layers[Any], chance: Callable[[], float]) -> None:
         self._stage = stage
-        self._options = options
+        self.layers = layers
         self._chance = chance
 
+    @property
+    def wanted(self) -> Wanted:
+        """Which settings are to be loaded with its messages."""
+        return wanted([self.layers])
+
     def run(self, message: Message, carried: Patch | None = None) -> Ran:
-        """Run the stage on *message*. *carried* is what earlier stages changed in the same pass.
+        """Run the stage on *message*, whose recipients share their settings.
+
+        *carried* is what earlier stages changed in the same pass.
 
         Raises only what means that this process cannot go on: MemoryError, SystemError, and what is no Exception.
         """
         try:
-            outcome = self._stage.process(message, self._options)
+            outcome = self._stage.process(message, self._options(message))
         except Exception as error:  # noqa: BLE001 - whatever a stage raises, the table of failures knows it
             return self.failed(message, error, carried)
         decision = returned(outcome)
@@ -73,7 +82,7 @@ class Runner:
                 note_traceback(error)
             case Blame.MESSAGE | Blame.NOBODY:
                 pass
-        decision = decide(error, message, self._options, self._chance)
+        decision = decide(error, message, self._usable(message), self._chance)
         try:
             ran = Ran(messages.write(message, decision.outcome, carried), decision.status)
         except StageError as unfit:
@@ -81,6 +90,20 @@ class Runner:
             return self.unfit(message, unfit, carried)
         note(f"warning: message {message.workqueue_id}: {_told(decision.outcome)}: {decision.reason}")
         return ran
+
+    def _options(self, message: Message) -> StageOptions:
+        """Return the options for *message*. Raises Refuse if what is set makes them unusable."""
+        found = self.layers.resolve(message)
+        if not isinstance(found, StageOptions):
+            raise StageError("the message was not split before it was run")
+        return found
+
+    def _usable(self, message: Message) -> StageOptions:
+        """Return the options for *message*, those of the section if there are no others that can be used."""
+        try:
+            return self._options(message)
+        except StageError:
+            return self.layers.options  # type: ignore[no-any-return]
 
 
 def _told(outcome: Outcome) -> str:

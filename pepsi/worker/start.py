@@ -24,12 +24,12 @@ from pepsi.stages.api import Stage
 from pepsi.worker.channel import Channel, End
 from pepsi.worker.environment import stage_and_epoch
 from pepsi.worker.fusion import Line
+from pepsi.worker.layers import layers_of
 from pepsi.worker.link import Link, TroubleError
 from pepsi.worker.loop import Worker, serve
 from pepsi.worker.note import note
 from pepsi.worker.owed import SHARE, Patience
 from pepsi.worker.run import Runner
-from pepsi.worker.section import options_of
 from pepsi.worker.stopping import Stopping, die_with_parent
 from pepsi.worker.successors import Successors
 
@@ -53,7 +53,8 @@ def work(stage: Stage[Any], file: Path, channel: Channel, environ: Mapping[str, 
         link = Link(functools.partial(_connected, base, stage, name), time.monotonic, random.random)
         link.open()
         config = load(file, overlay=link.run(overlay()))
-        options = options_of(type(stage), config, name)
+        layers = layers_of(type(stage), config, name)
+        options = layers.options
         stage.open(options)
     except (ConfigError, SchemaError) as error:
         note(_one_line(error))
@@ -72,8 +73,8 @@ def work(stage: Stage[Any], file: Path, channel: Channel, environ: Mapping[str, 
         patience = Patience(
             owed, lambda: stopping.requested, clock=time.monotonic, wait=stopping.wait, chance=random.random
         )
-        runner = Runner(stage, options, random.random)
-        successors = Successors(config, name, stage, options, random.random)
+        runner = Runner(stage, layers, random.random)
+        successors = Successors(config, name, stage, layers, random.random)
         # What was done outside is written before anything else is begun, lest a crash of that has it done again.
         fuses = config.pepsi.allow_fusion and not stage.acts_outside
         line = Line(runner, successors, time.perf_counter_ns) if fuses else runner

@@ -11,11 +11,12 @@ from pepsi.config.load import STAGE_PREFIX, Config, StageSection
 from pepsi.config.options import StageOptions
 from pepsi.errors import PepsiError
 from pepsi.model.message import Message, Need
-from pepsi.stages.api import Stage
+from pepsi.stages.api import Refuse, Stage
 from pepsi.stages.registry import find
+from pepsi.worker.layers import Layers, layers_of
 from pepsi.worker.note import note, note_traceback
 from pepsi.worker.run import Runner
-from pepsi.worker.section import installed_here, options_of
+from pepsi.worker.section import installed_here
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +26,23 @@ class Successor:
     runner: Runner
     need: Need
     stage: Stage[Any]
-    options: StageOptions
 
-    def would_split(self, message: Message) -> bool:
-        """Whether recipients of *message* have settings for this stage that differ: then it becomes several rows."""
-        return False
+    def options(self, message: Message) -> StageOptions | None:
+        """Return the options for *message*; None if it must have a pass of its own.
 
-    def takes(self, message: Message) -> bool:
+        That is so where its recipients have settings for this stage that differ, for then it becomes several rows;
+        where they were not loaded; and where they cannot be used.
+        """
+        try:
+            found = self.runner.layers.resolve(message)
+        except Refuse:
+            return None
+        return found if isinstance(found, StageOptions) else None
+
+    def takes(self, message: Message, options: StageOptions) -> bool:
         """Whether the stage itself allows it for *message*. One that cannot tell is asked to work, not to decide."""
         try:
-            return self.stage.fuses(message, self.options)
+            return self.stage.fuses(message, options)
         except (MemoryError, SystemError):
             raise
         except Exception as error:  # noqa: BLE001 - it comes up again in a pass of its own, if it matters
@@ -53,18 +61,23 @@ class Successors:
         config: Config,
         name: str,
         stage: Stage[Any],
-        options: StageOptions,
+        layers: Layers[Any],
         chance: Callable[[], float],
         lookup: Callable[[str], type[Stage[Any]]] = find,
     ) -> None:
         self._config = config
         self._name = name
         self._stage = stage
-        self._options = options
+        self._layers = layers
         self._chance = chance
         self._lookup = lookup
         self._found: dict[str, Successor | None] = {}
         self._opened: list[Stage[Any]] = []
+
+    @property
+    def layers(self) -> list[Layers[Any]]:
+        """The options of those that were made."""
+        return [found.runner.layers for found in self._found.values() if found is not None]
 
     def find(self, name: str) -> Successor | None:
         """Return the stage of the section *name*; None if its messages are to have a pass of their own."""
@@ -91,10 +104,10 @@ class Successors:
             if kind.acts_outside or need > self._stage.needs:
                 return None
             if name == self._name:
-                return Successor(Runner(self._stage, self._options, self._chance), need, self._stage, self._options)
-            options = options_of(kind, self._config, name)
+                return Successor(Runner(self._stage, self._layers, self._chance), need, self._stage)
+            layers = layers_of(kind, self._config, name)
             stage = kind()
-            stage.open(options)
+            stage.open(layers.options)
         except (PepsiError, OSError) as error:
             note(f"warning: [{STAGE_PREFIX}{name}] is left to a worker of its own: {str(error).splitlines()[0]}")
             return None
@@ -104,7 +117,7 @@ class Successors:
             note_traceback(error)
             return None
         self._opened.append(stage)
-        return Successor(Runner(stage, options, self._chance), need, stage, options)
+        return Successor(Runner(stage, layers, self._chance), need, stage)
 
     def _kind(self, section: StageSection) -> type[Stage[Any]] | None:
         """Return the class of the stage that *section* runs, if it is known in this process."""

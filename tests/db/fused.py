@@ -16,18 +16,19 @@ from pepsi.model.status import Status
 from pepsi.stages.api import Advance, Options, Outcome, Stage, text
 from pepsi.stages.registry import find
 from pepsi.worker.fusion import Line
+from pepsi.worker.layers import layers_of
 from pepsi.worker.link import Link
 from pepsi.worker.loop import Worker
 from pepsi.worker.owed import Patience
 from pepsi.worker.run import Runner
-from pepsi.worker.section import installed_here, options_of
+from pepsi.worker.section import installed_here
 from pepsi.worker.successors import Successors
 from tests.support_database import Database
 from tests.support_worker import EPOCH, claim_again
 
 Deed = Callable[[Message], Outcome]
-SECRET = ("workqueue_id", "claim", "received_at", "age")
-"""What of a message is not the same in two runs."""
+SECRET = ("workqueue_id", "claim", "received_at", "age", "settings")
+"""What of a message is not the same in two runs, or is in the options."""
 
 
 def digest(message: Message) -> int:
@@ -156,7 +157,7 @@ class Plant:
     def _hired(self, name: str) -> Worker:
         here = installed_here(self.config.stages[name].spec.program)
         stage = (found(here) if here else self._kind)()
-        options = options_of(type(stage), self.config, name)
+        layers = layers_of(type(stage), self.config, name)
 
         def connect() -> Connection:
             connection = self.database.connect(f"pepsi-stage-{name}")
@@ -165,8 +166,8 @@ class Plant:
 
         link = self.links[name] = Counting(connect, lambda: 0.0, lambda: 0.5)
         patience = Patience(0.0, lambda: False, clock=lambda: 0.0, wait=lambda seconds: None, chance=lambda: 0.5)
-        runner = Runner(stage, options, lambda: 0.5)
-        successors = self.lines[name] = Successors(self.config, name, stage, options, lambda: 0.5, found)
+        runner = Runner(stage, layers, lambda: 0.5)
+        successors = self.lines[name] = Successors(self.config, name, stage, layers, lambda: 0.5, found)
         ticks = iter(range(0, 10**12, 1_000_000))
         line = Line(runner, successors, lambda: next(ticks)) if self._fused else runner
         return Worker(name, EPOCH, link, line, patience)

@@ -314,7 +314,7 @@ def test_the_plans_made_for_an_empty_table_use_the_primary_key(database: Databas
         database.rows("ANALYZE pepsi.workqueue")
     connection = worker(database)
     calls = [
-        "EXECUTE pepsi_load ('{1}')",
+        "EXECUTE pepsi_load ('{1}', '{}', '{}')",
         f"EXECUTE pepsi_settle ('{{1}}', '{json.dumps([{'id': 1}])}')",
         "EXECUTE pepsi_finish ('{1}', '{1}')",
     ]

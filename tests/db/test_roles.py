@@ -70,6 +70,7 @@ def test_the_door_puts_mail_in_and_reads_none(roles: Queue) -> None:
 def test_a_worker_does_all_that_an_outcome_needs(roles: Queue) -> None:
     worker = acting(roles, STAGE)
     calls = [
+        "workqueue_split(%(id)s, %(claim)s, '[[\"r@example.org\"], []]'::jsonb - 1)",
         "workqueue_advance(%(id)s, %(claim)s, 'b', 'x@y', '{z@y}', '{\"a\": 1}', 'head', 'body', 'f', 's')",
         "workqueue_pause(%(id)s, %(claim)s, 60, 'later', clones => '[{\"stage\": \"b\"}]')",
         "workqueue_requeue(%(id)s, %(claim)s)",
@@ -86,6 +87,16 @@ def test_a_worker_does_all_that_an_outcome_needs(roles: Queue) -> None:
     assert refused(worker, "UPDATE pepsi.workqueue_body SET body = ''")
     assert refused(worker, "UPDATE pepsi.dispatcher_epoch SET epoch = 1")
     assert refused(worker, "DELETE FROM pepsi.config_override")
+
+
+def test_a_worker_reads_what_is_set_and_changes_nothing_of_it(roles: Queue) -> None:
+    roles.database.rows("INSERT INTO pepsi.settings VALUES ('*', 'a', 'K', 'v')")
+    worker = acting(roles, STAGE)
+    found = sync.run(worker, Statement("SELECT pepsi.settings_of('{a}', '{K}', 'a@b', '{c@d}', '{}')"))
+    assert found == [([["*", "a", "K", "v"]],)]
+    for text in ("INSERT INTO pepsi.settings VALUES ('*', 'a', 'L', 'v')", "DELETE FROM pepsi.settings"):
+        assert refused(worker, text)
+        assert not refused(acting(roles, ADMIN), text)
 
 
 def test_the_dispatcher_moves_rows_and_sweeps_bodies(roles: Queue) -> None:

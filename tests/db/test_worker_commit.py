@@ -9,6 +9,7 @@ from pepsi.model.message import Message, Need
 from pepsi.model.outcome import Advance, Changes, Finish, Outcome
 from pepsi.model.status import Status
 from pepsi.stages.api import Options, Refuse, Stage, TryLater
+from pepsi.worker.layers import Layers
 from pepsi.worker.link import Link
 from pepsi.worker.loop import Worker
 from pepsi.worker.owed import Patience
@@ -47,7 +48,10 @@ def worker(database: Database) -> Iterator[Worker]:
 
     link = Link(connect, lambda: 0.0, lambda: 0.0)
     patience = Patience(0.0, lambda: False, clock=lambda: 0.0, wait=lambda seconds: None, chance=lambda: 0.0)
-    yield Worker("work", EPOCH, link, Runner(Scripted(), Options(program="x"), lambda: 0.0), patience)
+    options = Options(program="x")
+    yield Worker(
+        "work", EPOCH, link, Runner(Scripted(), Layers("work", options, lambda given: options), lambda: 0.0), patience
+    )
     link.close()
 
 

@@ -14,6 +14,7 @@ from pepsi.db import messages
 from pepsi.db.statement import Statement
 from pepsi.db.sync import run
 from pepsi.model.status import OK, Status
+from pepsi.worker.layers import Layers
 from pepsi.worker.link import Link
 from pepsi.worker.loop import Worker as Hands
 from pepsi.worker.owed import Patience
@@ -54,7 +55,9 @@ def link(database: Database) -> Iterator[RecordingLink]:
 def hands(link: Link) -> Hands:
     options = OddOptions(program="x", next_stage="next")
     patience = Patience(0.0, lambda: False, clock=time.monotonic, wait=threading.Event().wait, chance=random.random)
-    return Hands("work", EPOCH, link, Runner(Batch(), options, random.random), patience)
+    return Hands(
+        "work", EPOCH, link, Runner(Batch(), Layers("work", options, lambda given: options), random.random), patience
+    )
 
 
 @contextmanager

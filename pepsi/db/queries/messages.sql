@@ -9,30 +9,33 @@ SET enable_seqscan = off
 
 -- name: prepare_load_metadata
 -- Prepare what load_messages runs, for stages that look at neither header nor body.
-PREPARE pepsi_load (bigint[]) AS
+PREPARE pepsi_load (bigint[], text[], text[]) AS
 SELECT w.workqueue_id, w.claim, w.stage, w.received_at, extract(epoch FROM now() - w.received_at)::double precision,
        w.mail_from, w.recipients, w.header_from, w.subject, host(w.peer), w.auth_login, w.size, w.state,
-       NULL::bytea, NULL::bytea
+       NULL::bytea, NULL::bytea,
+       CASE WHEN $2 <> '{}' THEN pepsi.settings_of($2, $3, w.mail_from, w.recipients, w.state) END
 FROM pepsi.workqueue w
 WHERE w.workqueue_id = ANY ($1)
   AND w.claim >= (SELECT e.epoch << 40 FROM pepsi.dispatcher_epoch e WHERE e.only_row)
 
 -- name: prepare_load_headers
 -- The same for stages that look at the header block.
-PREPARE pepsi_load (bigint[]) AS
+PREPARE pepsi_load (bigint[], text[], text[]) AS
 SELECT w.workqueue_id, w.claim, w.stage, w.received_at, extract(epoch FROM now() - w.received_at)::double precision,
        w.mail_from, w.recipients, w.header_from, w.subject, host(w.peer), w.auth_login, w.size, w.state,
-       coalesce(w.header_block, b.header_block), NULL::bytea
+       coalesce(w.header_block, b.header_block), NULL::bytea,
+       CASE WHEN $2 <> '{}' THEN pepsi.settings_of($2, $3, w.mail_from, w.recipients, w.state) END
 FROM pepsi.workqueue w JOIN pepsi.workqueue_body b ON b.body_id = w.body_id
 WHERE w.workqueue_id = ANY ($1)
   AND w.claim >= (SELECT e.epoch << 40 FROM pepsi.dispatcher_epoch e WHERE e.only_row)
 
 -- name: prepare_load_body
 -- The same for stages that look at the whole message.
-PREPARE pepsi_load (bigint[]) AS
+PREPARE pepsi_load (bigint[], text[], text[]) AS
 SELECT w.workqueue_id, w.claim, w.stage, w.received_at, extract(epoch FROM now() - w.received_at)::double precision,
        w.mail_from, w.recipients, w.header_from, w.subject, host(w.peer), w.auth_login, w.size, w.state,
-       coalesce(w.header_block, b.header_block), b.body
+       coalesce(w.header_block, b.header_block), b.body,
+       CASE WHEN $2 <> '{}' THEN pepsi.settings_of($2, $3, w.mail_from, w.recipients, w.state) END
 FROM pepsi.workqueue w JOIN pepsi.workqueue_body b ON b.body_id = w.body_id
 WHERE w.workqueue_id = ANY ($1)
   AND w.claim >= (SELECT e.epoch << 40 FROM pepsi.dispatcher_epoch e WHERE e.only_row)
@@ -63,8 +66,14 @@ WHERE w.workqueue_id = ANY ($1) AND w.workqueue_id = o.id AND w.claim = o.claim
 RETURNING w.workqueue_id
 
 -- name: load_messages
--- Load the messages that are running, whoever runs them: the claim tells.
-EXECUTE pepsi_load (%(ids)s::bigint[])
+-- Load the messages that are running, whoever runs them: the claim tells. With each comes what its correspondents have
+-- set, of some keys at some stages.
+EXECUTE pepsi_load (%(ids)s::bigint[], %(stages)s::text[], %(keys)s::text[])
+
+-- name: split_message
+-- Share the recipients of a message out; returns its id if it was still ours.
+SELECT %(id)s::bigint
+WHERE pepsi.workqueue_split(%(id)s, %(claim)s, %(groups)s::jsonb)
 
 -- name: settle_messages
 -- Write outcomes that leave the row where it is and its content alone; returns the ids that were still ours.
