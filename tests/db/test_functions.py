@@ -21,6 +21,7 @@ OUTCOMES = [
     """workqueue_pause(%(id)s, %(claim)s, 60, clones => '[{"stage": "b"}]')""",
     "workqueue_requeue(%(id)s, %(claim)s)",
     "workqueue_fail(%(id)s, %(claim)s, 'broken')",
+    """workqueue_split(%(id)s, %(claim)s, '[["r@example.net"]]')""",
     "workqueue_rewrite(%(id)s, %(claim)s, 'h', 'b', 'f', 's')",
 ]
 
@@ -52,7 +53,7 @@ def test_an_outcome_for_a_row_that_does_not_run_changes_nothing(queue: Queue, ou
     assert (snapshot(queue), queue.bodies()) == (before, bodies)
 
 
-@pytest.mark.parametrize("outcome", OUTCOMES[:-1])
+@pytest.mark.parametrize("outcome", OUTCOMES[:-2])
 def test_no_outcome_leaves_a_claim_behind(queue: Queue, outcome: str) -> None:
     number = queue.running()
     assert call(queue, outcome, number)

@@ -70,7 +70,7 @@ def test_the_door_puts_mail_in_and_reads_none(roles: Queue) -> None:
 def test_a_worker_does_all_that_an_outcome_needs(roles: Queue) -> None:
     worker = acting(roles, STAGE)
     calls = [
-        "workqueue_split(%(id)s, %(claim)s, '[[\"r@example.org\"], []]'::jsonb - 1)",
+        "workqueue_split(%(id)s, %(claim)s, '[[\"r@example.org\"], [\"s@example.org\"]]')",
         "workqueue_advance(%(id)s, %(claim)s, 'b', 'x@y', '{z@y}', '{\"a\": 1}', 'head', 'body', 'f', 's')",
         "workqueue_pause(%(id)s, %(claim)s, 60, 'later', clones => '[{\"stage\": \"b\"}]')",
         "workqueue_requeue(%(id)s, %(claim)s)",
@@ -79,7 +79,7 @@ def test_a_worker_does_all_that_an_outcome_needs(roles: Queue) -> None:
         "workqueue_finish(%(id)s, %(claim)s)",
     ]
     for call in calls:
-        number = roles.running()
+        number = roles.running(recipients=["r@example.org", "s@example.org"])
         load_it = Statement("SELECT FROM pepsi.workqueue_load(%(id)s, %(epoch)s)", {"id": number, "epoch": EPOCH})
         assert sync.run(worker, load_it)
         assert sync.run(worker, Statement(f"SELECT pepsi.{call}", {"id": number, "claim": TOKEN})) == [(True,)]
