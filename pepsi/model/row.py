@@ -39,6 +39,8 @@ INTERRUPTED = "interrupted"
 """How often a dispatcher died while the row was running at the present stage; cleared by an advance."""
 MOST_INTERRUPTED = 5
 """How often a message may be interrupted at a stage before it is under suspicion."""
+SUSPECT = "suspect"
+"""True: a worker died that was at this message or at another one at the present stage; cleared by an advance."""
 LOCAL_ORIGIN = "local_origin"
 """True for submissions and for what Pepsi made itself."""
 NOTICE_BUILT_AT = "notice_built_at"
@@ -48,5 +50,5 @@ SMTP = "smtp"
 DELIVERIES = "deliveries"
 """The last answer for each recipient that is not yet done with, or failed for good."""
 
-CLEARED_BY_ADVANCE = (STRIKES, TEMPORARY_FAILURES, INTERRUPTED)
+CLEARED_BY_ADVANCE = (STRIKES, TEMPORARY_FAILURES, INTERRUPTED, SUSPECT)
 """What a message leaves behind when it moves on to its next stage."""

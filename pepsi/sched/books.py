@@ -46,11 +46,11 @@ class Books:
         if write.status is RowStatus.PAUSED and write.delay is not None:
             self.times.paused(now, write.delay)
 
-    def give_back(self, held: Held, now: float) -> None:
-        """Owe that the row becomes pending again, as if it had never been claimed."""
+    def give_back(self, held: Held, now: float, *, suspect: bool = False) -> None:
+        """Owe that the row becomes pending again, as if it had never been claimed, but for the mark of a *suspect*."""
         self.fairness.refund(held, now)
         self.statistics.at(held.stage).requeues += 1
-        self.owe(held, requeue(held), now)
+        self.owe(held, requeue(held, suspect=suspect), now)
 
     def strike(self, held: Held, why: str, *, hang: bool, now: float) -> None:
         """Owe a strike for *held*."""

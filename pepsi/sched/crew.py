@@ -237,7 +237,8 @@ class Crew:
 
     def _empty(self, worker: Worker, now: float) -> None:
         while worker.line:
-            self._books.give_back(worker.line.popleft(), now)
+            held = worker.line.popleft()
+            self._books.give_back(held, now, suspect=held.workqueue_id in self.suspects)
 
     def _drain(self, pool: Pool, now: float) -> None:
         for held in pool.unplaced():

@@ -41,6 +41,10 @@ def settlement(held: Held, answer: Status, *, chance: Callable[[], float]) -> Se
     )
 
 
-def requeue(held: Held) -> Settlement:
-    """Return the write that gives a row back as if it had never been claimed."""
-    return Settlement(workqueue_id=held.workqueue_id, claim=held.claim, status=RowStatus.PENDING)
+def requeue(held: Held, *, suspect: bool = False) -> Settlement:
+    """Return the write that gives a row back as if it had never been claimed.
+
+    A *suspect* is marked on the row, for only the worker knows whether it would run further stages in the same pass.
+    """
+    patch = {row.SUSPECT: True} if suspect else {}
+    return Settlement(workqueue_id=held.workqueue_id, claim=held.claim, status=RowStatus.PENDING, patch=patch)

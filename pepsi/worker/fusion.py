@@ -11,7 +11,7 @@ from typing import Any
 from pepsi.db.patch import Onward, copied, moved
 from pepsi.errors import StageError
 from pepsi.model.message import Message, State
-from pepsi.model.row import INTERRUPTED, MOST_INTERRUPTED, STRIKES
+from pepsi.model.row import INTERRUPTED, MOST_INTERRUPTED, STRIKES, SUSPECT
 from pepsi.model.settings import Wanted
 from pepsi.model.status import Fused
 from pepsi.worker.layers import Layers, wanted
@@ -87,4 +87,6 @@ def _under_suspicion(state: State) -> bool:
     The state may hold anything.
     """
     interrupted = state.get(INTERRUPTED)
-    return bool(state.get(STRIKES)) or (isinstance(interrupted, int) and interrupted > MOST_INTERRUPTED)
+    if state.get(STRIKES) or state.get(SUSPECT):
+        return True
+    return isinstance(interrupted, int) and interrupted > MOST_INTERRUPTED

@@ -197,7 +197,7 @@ def test_a_gate_that_fails_is_closed(database: Database) -> None:
 # Messages that are not fused
 
 
-@pytest.mark.parametrize("state", [{"strikes": 1}, {"strikes": "many"}, {"interrupted": 6}])
+@pytest.mark.parametrize("state", [{"strikes": 1}, {"strikes": "many"}, {"interrupted": 6}, {"suspect": True}])
 def test_a_message_under_suspicion_is_alone_at_each_stage(database: Database, state: dict[str, Any]) -> None:
     number, answer = pass_from(database, chain("a", "b"), state=state)
     assert (answer, where(database, number)) == (Status(code=0), "pending b")

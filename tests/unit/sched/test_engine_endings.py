@@ -365,6 +365,7 @@ def test_when_a_batch_crashes_nobody_is_struck_and_each_is_tried_alone() -> None
     world.run()
     world.tend()
     assert [row.strikes for row in world.rows.values()] == [0, 0, 0]
+    assert [row.state for row in world.rows.values()] == [{"suspect": True}] * 3, "its worker is told by the row"
     assert sorted(len(child.line) for child in world.children.values()) == [1, 1]
 
 
@@ -373,6 +374,13 @@ def test_a_message_that_crashes_alone_takes_the_strike() -> None:
     world.die(number, signal=9)
     world.run()
     assert [row.strikes for row in world.rows.values()] == [1]
+
+
+def test_companions_of_a_message_that_crashed_are_no_suspects_where_the_worker_takes_one_after_the_other() -> None:
+    world, number = at_work(3)
+    world.die(number, signal=9)
+    world.run()
+    assert [row.state for row in list(world.rows.values())[1:]] == [{}, {}]
 
 
 def test_a_suspect_is_cleared_by_its_answer() -> None:
