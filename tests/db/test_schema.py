@@ -131,7 +131,7 @@ def test_a_schema_is_not_dropped_under_a_dispatcher(database: Database) -> None:
     dispatcher = database.connect("pepsi-dispatch")
     with dispatcher.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s, %s)", DISPATCHER_LOCK)
-    with pytest.raises(SetupFailed, match=f"process {dispatcher.info.backend_pid} of the server"):
+    with pytest.raises(SetupFailed, match=f"server process {dispatcher.info.backend_pid}"):
         drop(database.connect())
     dispatcher.close()
     assert state_of(database.connect(), schema.shipped()).verdict is Verdict.CURRENT
