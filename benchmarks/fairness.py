@@ -137,8 +137,7 @@ def _shared(arena: Arena, windows: int) -> list[float]:
     """Return the fairness of each window of ten seconds, in which ten senders wait of which one is dear."""
     seconds = 10 * windows
     tell(f"fairness: {SENDERS} senders for {seconds} s, of which one costs {DEAR // CHEAP} times as much a message")
-    # Each has three times as much work waiting as it can have done, and its mail came in among that of the others: the
-    # oldest rows are a part of all mail, and that of one sender alone would be no fair part.
+    # Each has three times as much work waiting as it can have done, and its mail came in among that of the others.
     arrivals = sorted(
         ((number + 0.5) / count, sender)
         for sender in range(SENDERS)

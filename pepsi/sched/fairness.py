@@ -9,6 +9,8 @@ from pepsi.sched.leads import Leads
 
 ONE_ROW = 100
 """Of the carry, which counts in hundredths of a row."""
+MOST_OWED = 1000
+"""Rows by which the oldest can be ahead of their share: after one that took for ever others get theirs again."""
 
 
 @dataclass(slots=True)
@@ -28,6 +30,14 @@ class Carry:
         self.due += self.percent * rows - ONE_ROW * min(rows, oldest)
         if all_taken:
             self.due = max(0, self.due)  # whoever came first, nobody was kept waiting by it
+
+    def cost(self, rows: float) -> None:
+        """One of the oldest rows took as long as *rows* usual ones, and counts as so many.
+
+        A sender whose mail takes long falls behind by the fair order, so that the oldest rows are soon all its own. A
+        share of the rows would then be a multiple of that in worker time, and the others would pay for it.
+        """
+        self.due = max(-ONE_ROW * MOST_OWED, self.due + int(ONE_ROW * (1 - min(rows, MOST_OWED))))
 
 
 @dataclass(slots=True)
@@ -66,7 +76,10 @@ class Fairness:
     def correct(self, held: Held, measured: float, now: float) -> None:
         """*held* took *measured* seconds."""
         if held.charged is not None:
-            self.stages[held.stage].leads.correct(held.sender, held.charged, held.charged_at, measured, now)
+            stage = self.stages[held.stage]
+            if held.by_age and held.charged > 0:
+                stage.carry.cost(measured / held.charged)
+            stage.leads.correct(held.sender, held.charged, held.charged_at, measured, now)
             held.charged = None
 
     def refund(self, held: Held, now: float) -> None:

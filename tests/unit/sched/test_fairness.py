@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pepsi.sched.events import Window
-from pepsi.sched.fairness import Carry, Fairness
+from pepsi.sched.fairness import MOST_OWED, Carry, Fairness
 from pepsi.sched.held import Held
 
 
@@ -45,6 +45,30 @@ def test_what_was_saved_up_is_not_lost_when_all_is_taken() -> None:
     carry.took(9, 0, all_taken=False)
     carry.took(1, 0, all_taken=True)
     assert carry.part(1) == 1
+
+
+@pytest.mark.parametrize(("rows", "left"), [(1.0, 0), (0.0, 100), (10.0, -900), (float("inf"), -99_900)])
+def test_an_old_row_counts_as_many_as_it_took_the_time_of(rows: float, left: int) -> None:
+    carry = Carry(10)
+    carry.cost(rows)
+    assert carry.due == left
+
+
+def test_rows_that_took_for_ever_do_not_end_the_share_of_the_oldest() -> None:
+    carry = Carry(10)
+    for _ in range(5):
+        carry.cost(1e9)
+    assert carry.due == -100 * MOST_OWED
+
+
+def test_what_an_old_row_took_is_put_down_once_and_that_of_others_not_at_all() -> None:
+    memory, old, other = fairness(), held(), held()
+    old.by_age = True
+    for one in (old, other):
+        memory.charge(one, 1.0, 0.0)
+        memory.correct(one, 3.0, 0.0)
+        memory.correct(one, 3.0, 0.0)
+    assert memory.at("a", 0.0).carry.due == -200
 
 
 def fairness() -> Fairness:

@@ -75,6 +75,13 @@ def test_oldest_mail_first_can_be_tried(simulate: Simulate, config: str) -> None
     assert light[0] < light[1] / 2
 
 
+def test_the_share_of_the_oldest_mail_is_no_way_to_more_time_for_a_sender_whose_mail_takes_long(
+    simulate: Simulate, config: str
+) -> None:
+    told = simulate("-c", config, "--scenario", "expensive", "--messages", "4000", "--json")
+    assert told["fairness"]["jain_worst"] > 0.95
+
+
 def test_a_trace_is_played_as_far_as_was_asked(simulate: Simulate, config: str, tmp_path: Path) -> None:
     path = tmp_path / "day.csv"
     path.write_text("time,sender,class\n" + "".join(f"{number},s{number % 3}@x,kind\n" for number in range(60)))
