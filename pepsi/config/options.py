@@ -110,8 +110,8 @@ class Dispatch:
         10,
         low=0,
         high=100,
-        doc="How much of each stage goes to its oldest mail whoever sent it, in percent. A message that takes longer than "
-        "is usual there counts as several.",
+        doc="How much of each stage goes to its oldest mail whoever sent it, in percent. A message that takes longer "
+        "than is usual there counts as several.",
     )
     standby: bool = boolean(
         "no", doc="Whether to wait for another dispatcher of the same database to end, instead of giving up."

@@ -70,7 +70,7 @@ def test_the_door_puts_mail_in_and_reads_none(roles: Queue) -> None:
 def test_a_worker_does_all_that_an_outcome_needs(roles: Queue) -> None:
     worker = acting(roles, STAGE)
     calls = [
-        "workqueue_split(%(id)s, %(claim)s, '[[\"r@example.org\"], [\"s@example.org\"]]')",
+        'workqueue_split(%(id)s, %(claim)s, \'[["r@example.org"], ["s@example.org"]]\')',
         "workqueue_advance(%(id)s, %(claim)s, 'b', 'x@y', '{z@y}', '{\"a\": 1}', 'head', 'body', 'f', 's')",
         "workqueue_pause(%(id)s, %(claim)s, 60, 'later', clones => '[{\"stage\": \"b\"}]')",
         "workqueue_requeue(%(id)s, %(claim)s)",
