@@ -22,6 +22,8 @@ CHEAP = 0.005
 """Seconds that a deep look may take for nothing to be spared by making fewer of them."""
 REST = 20.0
 """Times what the last deep look took until the next one."""
+LONGEST_REST = 30.0
+"""Seconds. However dear it is, what nobody knows of must not wait for ever."""
 MOST_EXCEPTIONS = 4096
 MOST_TRAILS = 1024
 WORTH = 16
@@ -186,7 +188,7 @@ class Floors:
         """The claim under way came back. *failed*: it brought nothing, and a deep look was perhaps too much for it."""
         took, self._sent_at = now - (now if self._sent_at is None else self._sent_at), None
         if self._deep and took > CHEAP:
-            self._rest_until = max(self._rest_until, now + REST * took)
+            self._rest_until = max(self._rest_until, now + min(LONGEST_REST, REST * took))
         if not failed:
             return
         for stage in self._stages.values():

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence, Set
 from pepsi.model.row import MOST_INTERRUPTED
 from pepsi.model.stage import StageSpec
 from pepsi.sched.commands import Want
+from pepsi.sched.engine import Engine
 from pepsi.sched.events import Claimed, Event
 from pepsi.sched.held import Held
 from tests.unit.sched.child import Child
@@ -58,6 +59,12 @@ def a_claim_fits(
         out = sum(len(child.pipe) for child in children.values() if child.outgoing and child.stage == want.stage)
         assert 0 < want.capacity <= specs[want.stage].capacity - in_flight(want.stage, holdings) + out
         assert 0 <= want.fifo <= want.capacity
+
+
+def what_is_charged_is_held(engine: Engine, holdings: Sequence[Held]) -> None:
+    """A charge is open as long as its message is held and neither measured nor given back, and no longer."""
+    open_charges = sum(stage.leads.open for stage in engine._books.fairness.stages.values())
+    assert open_charges == sum(held.charged is not None for held in holdings)
 
 
 def in_flight(stage: str, holdings: Sequence[Held]) -> int:

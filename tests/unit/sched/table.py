@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from pepsi.model.row import RowStatus
-from pepsi.sched.commands import Settlement
+from pepsi.sched.commands import Settlement, Want
 from pepsi.sched.held import Held, Place
 from pepsi.simulate import table
 from pepsi.simulate.table import Row
@@ -12,6 +12,8 @@ __all__ = ["Key", "Row", "Table"]
 
 Key = tuple[int, int]
 """Id and claim token."""
+LONGEST_HIDDEN = 75.0
+"""Seconds: two heartbeats, and the time for which a history may let a claim hang."""
 
 
 class Table(table.Table):
@@ -19,6 +21,8 @@ class Table(table.Table):
         super().__init__()
         self.locks: set[int] = set()
         """Rows that somebody else has locked."""
+        self.hidden: dict[int, float] = {}
+        """Since when claims have passed over rows that wait."""
 
     def settle_unlocked(self, writes: Iterable[Settlement], now: float) -> tuple[int, ...]:
         """Write what can be written; return the ids of the rows that run under their claim and are locked."""
@@ -48,3 +52,15 @@ class Table(table.Table):
             if row.claim is not None and (workqueue_id, row.claim) not in keys:
                 self.repair(workqueue_id)
         return keys
+
+    def look(self, wants: Iterable[Want], now: float) -> None:
+        """Check that no claim's floor hides a row for longer than two heartbeats and a few claims."""
+        floors = {want.stage: want.floor for want in wants}
+        own = {(want.stage, sender.key): sender.floor for want in wants for sender in want.senders}
+        for number, row in self.rows.items():
+            floor = max(floors.get(row.stage, 0), own.get((row.stage, row.sender), 0))
+            if row.status is not RowStatus.PENDING or (row.stage in floors and number >= floor):
+                self.hidden.pop(number, None)
+            elif row.stage in floors:
+                since = self.hidden.setdefault(number, now)
+                assert now - since <= LONGEST_HIDDEN, f"{number} has been below a floor for {now - since:g} s"

@@ -194,21 +194,24 @@ def test_answers_that_come_together_share_their_time() -> None:
     assert lead(world, "bulk") - before == pytest.approx(0.4, abs=0.02)
 
 
-def test_an_old_row_that_is_returned_is_found_below_the_floor() -> None:
-    for fair in (True, False):
-        world = World(one_stage(parallelism=2, queue_limit=2), fair=fair)
-        world.start()
-        bring(world, "x", 2000)
-        work_off(world, 0.05, 20)
-        old = min(number for child in world.children.values() for number in child.line)
-        (number,) = [number for number, child in world.children.items() if old in child.line]
-        world.answer(number, 74)
-        world.run()
-        work_off(world, 0.05, 900)
-        assert last_want(world).floor > old
-        world.wait(5.0)
-        work_off(world, 0.01, 30)
-        assert old not in world.rows, "it was paused, became due and was claimed"
+@pytest.mark.parametrize("fair", [True, False])
+@pytest.mark.parametrize("code", [74, 75])
+def test_an_old_row_that_is_returned_is_found_below_the_floor(fair: bool, code: int) -> None:
+    world = World(one_stage(parallelism=2, queue_limit=2), fair=fair, poll_interval=10_000.0)
+    world.start()
+    bring(world, "x", 4000)
+    work_off(world, 0.05, 20)
+    old = min(number for child in world.children.values() for number in child.line)
+    (number,) = [number for number, child in world.children.items() if old in child.line]
+    if code == 75:
+        world.table.locks.add(old)
+    world.answer(number, code)
+    world.run()
+    work_off(world, 0.05, 900)
+    world.table.locks.clear()
+    world.wait(40.0)
+    work_off(world, 0.01, 30)
+    assert old not in world.rows, "it was returned late, and claimed again"
 
 
 def hide(world: World, number: int) -> Row:

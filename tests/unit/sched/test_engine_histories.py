@@ -6,7 +6,7 @@
 import os
 from dataclasses import replace
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pepsi.model.row import RowStatus
@@ -16,6 +16,8 @@ from tests.unit.sched.reloading import reconfigure, renew
 from tests.unit.sched.world import SPECS, World
 
 TIMES = int(os.environ.get("PEPSI_HISTORIES", "1"))
+PHASES = [phase for phase in Phase if phase is not Phase.shrink or os.environ.get("PEPSI_SHRINK") != "no"]
+"""To make a history that fails smaller takes minutes: nobody needs it who only wants to know whether one does."""
 Move = tuple[int, int, int]
 KINDS = 108
 
@@ -40,7 +42,7 @@ HISTORIES = st.binary(min_size=120, max_size=400).map(moves_of)
 def many(examples: int) -> settings:
     # The data are large and most of the time goes into our own code: hypothesis takes both for a mistake.
     checks = [HealthCheck.too_slow, HealthCheck.data_too_large]
-    return settings(max_examples=examples * TIMES, deadline=None, suppress_health_check=checks)
+    return settings(max_examples=examples * TIMES, deadline=None, suppress_health_check=checks, phases=PHASES)
 
 
 def move(world: World, kind: int, which: int, extra: int) -> None:

@@ -2,7 +2,18 @@
 
 import pytest
 
-from pepsi.sched.floors import CHEAP, FAR_LAG, LAG, MOST_EXCEPTIONS, MOST_TRAILS, REST, WIDE_INTERVAL, WORTH, Floors
+from pepsi.sched.floors import (
+    CHEAP,
+    FAR_LAG,
+    LAG,
+    LONGEST_REST,
+    MOST_EXCEPTIONS,
+    MOST_TRAILS,
+    REST,
+    WIDE_INTERVAL,
+    WORTH,
+    Floors,
+)
 
 Rows = list[tuple[int, str]]
 
@@ -202,7 +213,7 @@ def test_a_deep_look_that_fails_is_put_off_and_claims_go_on_from_the_floor() -> 
     claims.wait(60.0)
     claims.floors.end(claims.now, failed=True)
     assert claims.send() > 100
-    assert claims.floors.next_time(claims.now) == claims.now + REST * 60.0
+    assert claims.floors.next_time(claims.now) == claims.now + LONGEST_REST
 
 
 def bulk_and_light(*, count: int = WORTH) -> Claims:

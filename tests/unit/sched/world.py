@@ -56,8 +56,7 @@ class World:
         self.lonely: set[int] = set()  # ids of which one made a worker crash, and nobody knows which
         self.guilty: set[Key] = set()  # claims that must be struck: their worker crashed with them at its head
         self.struck: set[Key] = set()
-        # Claims whose row may run although nobody holds them: the engine cannot know, or was lied to.
-        self.excused: set[Key] = set()
+        self.excused: set[Key] = set()  # claims whose row may run although nobody holds them: nobody can know
         self._unknown: set[int] = set()
 
     # the engine
@@ -98,8 +97,8 @@ class World:
     def obey(self, command: Command) -> None:
         match command:
             case commands.Claim(wants=wants):
-                assert self.locked, "claims without the lock"
-                assert not self.stopping, "claims after the stop"
+                assert self.locked and not self.stopping, "claims without the lock, or after the stop"
+                self.table.look(wants, self.now)
                 invariants.a_claim_fits(wants, self.engine.holdings(), self.specs, self.children | self.graves)
                 self.claim(command)
             case commands.Start(worker=number, stage=stage):
@@ -394,6 +393,7 @@ class World:
     def check(self) -> None:
         """What must hold after every step."""
         holdings = self.engine.holdings()
+        invariants.what_is_charged_is_held(self.engine, holdings)
         invariants.nobody_has_too_much(self.children.values(), self.specs)
         invariants.no_more_is_held_than_may_be(holdings, {} if self.reconfigured else self.specs)
         accounted_for = {held.key for held in holdings} | invariants.under_way(self.reports) | self.excused
