@@ -13,7 +13,7 @@ from pepsi.sched.pool import Pool
 
 MOST_LEADS = 1024
 """Leads that a claim carries for a stage, the largest ones."""
-LEADS_A_ROW = 16
+LEADS_A_ROW = 8
 FEWEST_LEADS = 64
 """A claim for few rows carries fewer leads: to send them all would cost more than the claim itself."""
 MOST_BLANKS = 32

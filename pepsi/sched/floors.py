@@ -154,7 +154,7 @@ class Floors:
         stage = self._stages[name]
         if stage.unsure is not None:
             return {}
-        for sender in [sender for sender, trail in stage.trails.items() if trail.newest <= stage.sent]:
+        for sender in [sender for sender, trail in stage.trails.items() if trail.newest <= stage.near.newest]:
             del stage.trails[sender]
         senders = [sender for sender, trail in stage.trails.items() if trail.rows >= WORTH]
         if len(senders) > limit:

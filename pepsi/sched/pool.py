@@ -169,11 +169,16 @@ class Pool:
         if self.reserve is not None and self.average >= SLOW:
             yield from self._turns(self.reserve, now)
             return
+        workers: list[Worker] | None = None
         while self.waiting:
-            choice = self._choice(self._open_workers(), now)
+            if workers is None:
+                workers, may_start = self._open_workers(), self.may_start(now)
+            choice = self._choice(workers, may_start=may_start)
             if choice is Elsewhere.WAIT:
                 return
             yield self._placed(self.waiting, choice)
+            if not isinstance(choice, Worker) or choice.quota <= 0:
+                workers = None
 
     def _turns(self, reserve: Reserve, now: float) -> Iterator[tuple[Held, Worker | None]]:
         """Place ids at a stage where one takes long: the oldest ones first, then those of senders with nothing at work.
@@ -195,7 +200,7 @@ class Pool:
                 if new in tried:
                     continue
                 tried.add(new)
-                placed = self._turn(held, workers, now, new=new, reserving=reserving, may_start=may_start)
+                placed = self._turn(held, workers, new=new, reserving=reserving, may_start=may_start)
                 if placed is not None:
                     break
             if placed is None:
@@ -206,7 +211,7 @@ class Pool:
             yield placed
 
     def _turn(
-        self, held: Held, workers: list[Worker], now: float, *, new: bool, reserving: bool, may_start: bool
+        self, held: Held, workers: list[Worker], *, new: bool, reserving: bool, may_start: bool
     ) -> tuple[Held, Worker | None] | None:
         """Place one id, of a sender that is *new* if it has nothing at work. Return None if it has to wait."""
         idle = [worker for worker in workers if worker.is_idle]
@@ -219,7 +224,7 @@ class Pool:
             workers = [worker for worker in workers if not worker.is_idle] + longest
             busy = sum(bool(worker.line) or not worker.life.takes_ids for worker in self.workers.values())
             may_start = may_start and self.limit - busy > 1
-        choice = self._choice(workers, now, may_start=may_start)
+        choice = self._choice(workers, may_start=may_start)
         if choice is Elsewhere.WAIT:
             return None
         return held, choice if isinstance(choice, Worker) else None
@@ -229,7 +234,7 @@ class Pool:
         free = kept_free(self.fed) if self.lonely else None
         return [worker for worker in self.fed if worker is not free]
 
-    def _choice(self, workers: list[Worker], now: float, *, may_start: bool | None = None) -> Worker | Elsewhere:
+    def _choice(self, workers: list[Worker], *, may_start: bool) -> Worker | Elsewhere:
         # What waits in the database presses, too, where little of it is claimed ahead of time.
         more = self.spec.capacity if self.backlog and self.reserve is not None else 0
         return choose(
@@ -237,7 +242,7 @@ class Pool:
             waiting=len(self.waiting) + more,
             queue_limit=self.spec.queue_limit,
             average=self.average,
-            may_start=self.may_start(now) if may_start is None else may_start,
+            may_start=may_start,
             depth=self.depth,
         )
 

@@ -35,11 +35,11 @@ def seed(bug: Bug, tree: Path) -> None:
 def passes(tests: Sequence[str], tree: Path) -> bool:
     """Whether all of *tests* pass in *tree*. Raises RuntimeError if they cannot be run."""
     command = [sys.executable, "-bb", "-W", "error", "-m", "pytest", "-q", "-x", "--timeout", "240"]
+    environ = os.environ | {"PYTHONPATH": str(tree), "PEPSI_SHRINK": "no"}
     try:
         done = subprocess.run(
             [*command, *(str(HERE / test) for test in tests)],
-            cwd=tree, env=os.environ | {"PYTHONPATH": str(tree), "PEPSI_SHRINK": "no"}, capture_output=True, text=True, timeout=PATIENCE,
-            check=False,
+            cwd=tree, env=environ, capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return False
