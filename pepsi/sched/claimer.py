@@ -16,6 +16,8 @@ MOST_LEADS = 1024
 LEADS_A_ROW = 8
 FEWEST_LEADS = 64
 """A claim for few rows carries fewer leads: to send them all would cost more than the claim itself."""
+LEADS_IDLE = 16
+"""At a stage that is not behind all that waits is claimed, and the order matters little."""
 MOST_BLANKS = 32
 """Windows in a row without a single row, after which a stage is left alone until the next wake."""
 
@@ -118,6 +120,8 @@ class Claimer:
             return Want(stage=name, capacity=capacity, floor=floor)
         stage = self._fairness.at(name, now)
         limit = max(FEWEST_LEADS, min(MOST_LEADS, LEADS_A_ROW * capacity))
+        if not self._pools[name].backlog:
+            limit = LEADS_IDLE
         floors = self._floors.of_senders(name, stage.after, limit, now)
         senders = [Sender(key, lead, floors.pop(key, 0)) for key, lead in stage.leads.top(limit, now)]
         senders += [Sender(key, 0.0, own) for key, own in floors.items()]

@@ -246,8 +246,8 @@ def test_a_row_that_somebody_moves_by_hand_is_found_at_once(fair: bool) -> None:
     world.start()
     by_hand = world.inject("a")
     row = hide(world, by_hand)
-    bring(world, "x", 2000)
-    work_off(world, 0.01, 300)
+    bring(world, "x", 4000)
+    work_off(world, 0.05, 300)
     assert last_want(world).floor > by_hand
     show(world, by_hand, row)
     world.tell(events.Woken(events.Wake.REPAIR))
