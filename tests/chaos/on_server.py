@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg2
+from psycopg2.errors import SerializationFailure
 from psycopg2.extensions import connection as Connection
 
 from pepsi.db import sync
@@ -69,11 +70,15 @@ class OnServer:
         held = contextlib.ExitStack()
         connection = held.enter_context(self._connected())
         _run(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ")
-        _run(
-            connection,
-            "SELECT FROM pepsi.workqueue WHERE status IN ('pending', 'running') ORDER BY workqueue_id LIMIT 3 "
-            "FOR UPDATE SKIP LOCKED",
-        )
+        try:
+            _run(
+                connection,
+                "SELECT FROM pepsi.workqueue WHERE status IN ('pending', 'running') ORDER BY workqueue_id LIMIT 3 "
+                "FOR UPDATE SKIP LOCKED",
+            )
+        except SerializationFailure:
+            held.close()
+            return False  # one of the rows was moved on between the snapshot and the lock
         over = self.ledger.note(Kind.HELD_ROWS, lasts=True)
 
         def let_go() -> None:
