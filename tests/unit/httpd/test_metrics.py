@@ -9,9 +9,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from pepsi.httpd.exposition import Exposition
 from pepsi.httpd.metrics import METRICS, Metric
+from pepsi.sched.events import Wake
 from pepsi.sched.lookout import Holder, Sight
 from pepsi.sched.meters import Histogram, Meters
 from pepsi.sched.reading import Reading
+from pepsi.sched.worker import Life
 from tests.arch.checkout import CHECKOUT
 from tests.unit.sched.world import World, one_stage
 
@@ -51,6 +53,13 @@ def test_the_documentation_lists_every_metric_as_it_is_declared() -> None:
     rows = re.findall(r"^\| `(pepsi_\w+)` \| (\w+) \| (.*?) \| (.*) \|$", text, re.MULTILINE)
     declared = [(shown(m), str(m.kind), ", ".join(f"`{label}`" for label in m.labels), m.help) for m in METRICS]
     assert rows == declared
+
+
+def test_the_documentation_lists_every_state_and_every_reason() -> None:
+    text = (CHECKOUT / "docs/metrics.md").read_text(encoding="utf-8")
+    for intro, names in (("states of workers are", Life), ("reasons are", Wake)):
+        (listed,) = re.findall(rf"{intro} ([^;.]*)", text)
+        assert re.findall(r"`(\w+)`", listed) == [name.value for name in names]
 
 
 def test_no_metric_is_declared_twice() -> None:
