@@ -3,16 +3,18 @@
 import enum
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from psycopg2.extensions import connection as Connection
 
 from pepsi.config.load import Config
-from pepsi.db import leadership, schema
+from pepsi.db import claims, housekeeping, leadership, schema
 from pepsi.db.binaries import OLDEST
 from pepsi.db.schema import SchemaState, Verdict
 from pepsi.db.statement import named
 from pepsi.db.sync import run
+from pepsi.model.text import visible
+from pepsi.sched.lookout import OLD, Sight
 from pepsi.tools.schema import state_of
 
 DISPATCHER_SESSIONS = 3
@@ -21,8 +23,6 @@ TOOL_SESSIONS = 2
 """Database sessions: of the dispatcher, of the SMTP door, and for an operator's tools to have room."""
 SKEW = 2.0
 """Seconds that the clocks of server and host may differ."""
-OLD_SNAPSHOT = 300.0
-"""Seconds that somebody's transaction may last before it slows the queue down."""
 
 
 class Grade(enum.StrEnum):
@@ -46,7 +46,8 @@ class Finding:
 class Facts:
     """What was found out about a server. *skew* is how many seconds its clock is ahead of ours, *rtt* how long it took.
 
-    *snapshots* are who holds old row versions, and for how many seconds (None: nobody knows).
+    *sight* is what the queue's table shows, and *unclaimed* at which stages without a section mail waits, and how much;
+    both are unknown where there is no queue yet.
     """
 
     version: int
@@ -64,7 +65,8 @@ class Facts:
     full_page_writes: bool
     schema: SchemaState
     neglected: tuple[str, ...] = ()
-    snapshots: tuple[tuple[str, float | None], ...] = ()
+    sight: Sight | None = None
+    unclaimed: tuple[tuple[str, int], ...] = ()
 
 
 def gather(connection: Connection, clock: Callable[[], float] = time.time) -> Facts:
@@ -92,10 +94,14 @@ def gather(connection: Connection, clock: Callable[[], float] = time.time) -> Fa
         full_page_writes=pages,
         schema=state_of(connection, files),
         neglected=tuple(name for (name,) in run(connection, named("doctor_tables"))),
-        snapshots=tuple(
-            (who, seconds) for who, seconds in run(connection, named("doctor_snapshots", seconds=OLD_SNAPSHOT))
-        ),
     )
+
+
+def look_at_queue(connection: Connection, facts: Facts, config: Config) -> Facts:
+    """Return *facts* with what the queue shows, which must be of this release. Raises psycopg2.Error."""
+    (row,) = run(connection, housekeeping.oldest_snapshot())
+    unclaimed = tuple((stage, count) for stage, count in run(connection, claims.unknown_stages(config.stages)))
+    return replace(facts, sight=housekeeping.sight(row), unclaimed=unclaimed)
 
 
 def examine(facts: Facts, config: Config) -> list[Finding]:
@@ -105,6 +111,7 @@ def examine(facts: Facts, config: Config) -> list[Finding]:
         _schema(facts),
         _connections(facts, config),
         *_vacuum(facts),
+        *_unclaimed(facts),
         *_durability(facts),
         _clock(facts),
     ]
@@ -164,10 +171,24 @@ def _vacuum(facts: Facts) -> Iterator[Finding]:
         yield Finding(Grade.BAD, f"autovacuum is told to leave pepsi.{table} alone", mend)
     if facts.autovacuum and not facts.neglected:
         yield Finding(Grade.GOOD, "autovacuum is on")
-    for who, seconds in facts.snapshots:
-        since = "" if seconds is None else f" for {seconds:.0f} s"
-        mend = "end it: dead rows that cannot be cleared away make every claim slower"
-        yield Finding(Grade.DOUBT, f"{who} holds on to old row versions{since}", mend)
+    holder = None if facts.sight is None else facts.sight.holder
+    # Of some nobody knows since when; a standby that does its work is among them.
+    if (
+        facts.sight is None
+        or holder is None
+        or not (facts.sight.crowded if holder.seconds is None else holder.seconds >= OLD)
+    ):
+        return
+    since = "" if holder.seconds is None else f" for {holder.seconds:.0f} s"
+    mend = f"dead rows that cannot be cleared away make every claim slower; {holder.mend}"
+    yield Finding(Grade.DOUBT, f"{visible(str(holder))} holds on to old row versions{since}", visible(mend))
+
+
+def _unclaimed(facts: Facts) -> Iterator[Finding]:
+    for stage, count in facts.unclaimed:
+        name = visible(stage)
+        what = f"{count} messages wait at {name}, which has no section [stage-{name}], so that nobody takes them"
+        yield Finding(Grade.BAD, what, "add the section, or let them go on elsewhere with 'pepsi-queue set-stage'")
 
 
 def _durability(facts: Facts) -> Iterator[Finding]:

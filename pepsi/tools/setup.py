@@ -14,14 +14,14 @@ from psycopg2.extensions import parse_dsn
 
 from pepsi.config.load import load, load_base, locate
 from pepsi.db import schema
-from pepsi.db.overlay import overlay
+from pepsi.db.overlay import overlaid, overlay
 from pepsi.db.schema import Verdict
 from pepsi.db.session import described
 from pepsi.db.sync import run as run_statement
 from pepsi.errors import EX_CONFIG, EX_ERROR, EX_OK, EX_USAGE
 from pepsi.tools.common import coloured, explained, paint, parser, print_json, reporter, run
 from pepsi.tools.database import connected, server
-from pepsi.tools.doctor import Finding, Grade, examine, gather, worst
+from pepsi.tools.doctor import Finding, Grade, examine, gather, look_at_queue, worst
 from pepsi.tools.schema import SetupFailed, drop, ensure, install, state_of, upgrade
 
 PROG = "pepsi-setup"
@@ -158,13 +158,15 @@ def _doctor(arguments: argparse.Namespace) -> int:
         try:
             with connected(dsn, base, PROG) as connection:
                 facts = gather(connection)
+                there = facts.schema.verdict is Verdict.CURRENT
                 # Stages may be defined in the database alone.
-                rows = run_statement(connection, overlay()) if facts.schema.verdict is Verdict.CURRENT else []
+                config = load(path, overlay=overlaid(run_statement(connection, overlay())) if there else ())
+                if there:
+                    facts = look_at_queue(connection, facts, config)
         except psycopg2.Error as error:
             said, status = explained(error)
             _tell([Finding(Grade.BAD, f"cannot be examined: {described(dsn)}", said)], as_json=arguments.json)
             return status
-    config = load(path, overlay=[(section, key, value) for section, key, value in rows])
     findings = [Finding(Grade.GOOD, f"connects to {described(dsn)}"), *examine(facts, config)]
     _tell(findings, as_json=arguments.json)
     return EX_ERROR if worst(findings) is Grade.BAD else EX_OK

@@ -153,6 +153,16 @@ def test_the_doctor_knows_stages_that_stand_in_the_database_alone(setup: Setup, 
     assert "lower PARALLELISM, which is 900 for [stage-a]" in out
 
 
+def test_the_doctor_names_stages_at_which_nobody_takes_mail(setup: Setup, empty: Database) -> None:
+    setup("schema")
+    for stage in ("gone", "a"):
+        empty.rows("SELECT pepsi.workqueue_inject(%(s)s, '', '{b@example.org}', '', '', '')", s=stage)
+    status, out, _ = setup("doctor")
+    assert status == 1
+    assert out.count("messages wait") == 1
+    assert "1 messages wait at gone, which has no section [stage-gone]" in out
+
+
 def test_the_doctor_names_a_table_that_is_never_vacuumed(setup: Setup, empty: Database) -> None:
     setup("schema")
     empty.rows("ALTER TABLE pepsi.workqueue SET (autovacuum_enabled = false)")

@@ -23,17 +23,3 @@ SELECT c.relname FROM pg_class c
 WHERE c.relnamespace = to_regnamespace('pepsi') AND c.relkind = 'r'
   AND 'autovacuum_enabled=false' = ANY (c.reloptions)
 ORDER BY 1;
-
--- name: doctor_snapshots
--- What keeps dead rows from being cleared away for longer than it is told to overlook.
-SELECT 'the session with process id ' || a.pid || ' (' || a.usename || ', ' || coalesce(nullif(a.application_name, ''), '?')
-           || ')', extract(epoch FROM now() - a.xact_start)::double precision
-FROM pg_stat_activity a
-WHERE a.backend_xmin IS NOT NULL AND a.backend_type = 'client backend'
-  AND a.xact_start < now() - make_interval(secs => %(seconds)s)
-UNION ALL
-SELECT 'the prepared transaction ' || p.gid, extract(epoch FROM now() - p.prepared)::double precision
-FROM pg_prepared_xacts p WHERE p.prepared < now() - make_interval(secs => %(seconds)s)
-UNION ALL
-SELECT 'the unused replication slot ' || s.slot_name, NULL
-FROM pg_replication_slots s WHERE NOT s.active AND (s.xmin IS NOT NULL OR s.catalog_xmin IS NOT NULL);

@@ -66,10 +66,10 @@ def test_a_misspelt_name_is_told_the_nearest() -> None:
         named("schema_presents")
 
 
-@pytest.mark.parametrize("params", [{}, {"seconds": 1, "more": 2}, {"second": 1}])
+@pytest.mark.parametrize("params", [{}, {"limit": 1, "more": 2}, {"limits": 1}])
 def test_parameters_must_be_those_of_the_query(params: dict[str, int]) -> None:
-    with pytest.raises(TypeError, match="seconds"):
-        named("doctor_snapshots", **params)
+    with pytest.raises(TypeError, match="limit"):
+        named("sweep_bodies", **params)
 
 
 def test_a_statement_without_parameters_gives_the_driver_none() -> None:

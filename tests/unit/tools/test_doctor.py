@@ -7,6 +7,7 @@ import pytest
 
 from pepsi.config.load import load_text
 from pepsi.db.schema import SchemaState, Verdict
+from pepsi.sched.lookout import Holder, Sight
 from pepsi.tools.doctor import Facts, Finding, Grade, examine, worst
 
 CONFIG = load_text(
@@ -31,6 +32,11 @@ WELL = Facts(
 )
 
 
+def held(seconds: float | None, dead: int = 0) -> Sight:
+    """What the queue's table shows while somebody has held a snapshot for so long."""
+    return Sight(dead=dead, live=0, holder=Holder(kind="session", name="7", seconds=seconds, transactions=9))
+
+
 def troubles(**changes: Any) -> list[Finding]:
     findings = examine(dataclasses.replace(WELL, **changes), CONFIG)
     return [finding for finding in findings if finding.grade is not Grade.GOOD]
@@ -53,8 +59,9 @@ def test_nothing_is_wrong_with_a_good_server() -> None:
         ({"connection_limit": 46}, Grade.BAD, "CONNECTION LIMIT of the role or the database to 47"),
         ({"autovacuum": False}, Grade.BAD, "set autovacuum"),
         ({"neglected": ("workqueue",)}, Grade.BAD, "ALTER TABLE pepsi.workqueue RESET"),
-        ({"snapshots": (("the session 1", 4000.0),)}, Grade.DOUBT, "end it"),
-        ({"snapshots": (("the slot", None),)}, Grade.DOUBT, "end it"),
+        ({"sight": held(seconds=300.0)}, Grade.DOUBT, "SELECT pg_terminate_backend(7)"),
+        ({"sight": held(seconds=None, dead=50_000)}, Grade.DOUBT, "SELECT pg_terminate_backend(7)"),
+        ({"unclaimed": (("gone", 3),)}, Grade.BAD, "pepsi-queue set-stage"),
         ({"fsync": False}, Grade.BAD, "set fsync to on"),
         ({"full_page_writes": False}, Grade.BAD, "set full_page_writes to on"),
         ({"skew": -3.0}, Grade.DOUBT, "NTP"),
@@ -70,6 +77,11 @@ def test_each_trouble_comes_with_its_mend(changes: dict[str, Any], grade: Grade,
     (finding,) = troubles(**changes)
     assert finding.grade is grade
     assert mend in finding.mend
+
+
+@pytest.mark.parametrize("sight", [held(seconds=299.0, dead=50_000), held(seconds=None)])
+def test_who_has_not_held_old_rows_for_long_or_does_no_harm_is_not_talked_of(sight: Sight) -> None:
+    assert troubles(sight=sight) == []
 
 
 def test_room_that_just_suffices_is_enough() -> None:
