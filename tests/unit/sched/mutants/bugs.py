@@ -19,7 +19,7 @@ class Bug:
 BUGS = (
     Bug(
         "lost requeue", "books.py",
-        "self.owe(held, requeue(held), now)", "self.release(held)",
+        "self.owe(held, requeue(held, suspect=suspect), now)", "self.release(held)",
     ),
     Bug(
         "double hand-out", "held.py",
@@ -53,6 +53,11 @@ BUGS = (
     Bug(
         "suspects not alone", "crew.py",
         " or held.workqueue_id in self.suspects", "",
+    ),
+    Bug(
+        "suspects whose worker is not told", "crew.py",
+        "suspect=held.workqueue_id in self.suspects", "suspect=False",
+        ("test_engine_endings.py",),
     ),
     Bug(
         "what failed to be written forgotten", "owed.py",
