@@ -14,7 +14,7 @@ from pepsi.db.schema import SchemaState, Verdict
 from pepsi.db.statement import named
 from pepsi.db.sync import run
 from pepsi.model.text import visible
-from pepsi.sched.lookout import OLD, Sight
+from pepsi.sched.lookout import OLD, Holder, Sight
 from pepsi.tools.schema import state_of
 
 DISPATCHER_SESSIONS = 3
@@ -171,13 +171,13 @@ def _vacuum(facts: Facts) -> Iterator[Finding]:
         yield Finding(Grade.BAD, f"autovacuum is told to leave pepsi.{table} alone", mend)
     if facts.autovacuum and not facts.neglected:
         yield Finding(Grade.GOOD, "autovacuum is on")
-    holder = None if facts.sight is None else facts.sight.holder
+    if facts.sight is not None and facts.sight.holder is not None:
+        yield from _holder(facts.sight.holder, crowded=facts.sight.crowded)
+
+
+def _holder(holder: Holder, *, crowded: bool) -> Iterator[Finding]:
     # Of some nobody knows since when; a standby that does its work is among them.
-    if (
-        facts.sight is None
-        or holder is None
-        or not (facts.sight.crowded if holder.seconds is None else holder.seconds >= OLD)
-    ):
+    if not (crowded if holder.seconds is None else holder.seconds >= OLD):
         return
     since = "" if holder.seconds is None else f" for {holder.seconds:.0f} s"
     mend = f"dead rows that cannot be cleared away make every claim slower; {holder.mend}"
