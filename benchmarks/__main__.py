@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import backlog, drain, fairness, latency, queue_start, snapshot
+from benchmarks import backlog, drain, fairness, fusion, latency, queue_start, snapshot
 from benchmarks.arena import Arena, arena
 from benchmarks.machine import Load, facts, load
 from benchmarks.options import Options
@@ -30,6 +30,10 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "drain": Benchmark(
         "Messages a second through one stage that only finishes them, beside the same work by plain connections.",
         drain.run,
+    ),
+    "fusion": Benchmark(
+        "What a chain of eight stages costs that are run in one pass, beside one stage, and beside eight passes.",
+        fusion.run,
     ),
     "latency": Benchmark(
         "Milliseconds from the commit of a message to the start of its stage, at 20 messages a second.", latency.run

@@ -100,9 +100,14 @@ def _microseconds(runs: Sequence[Run], part: str, count: int) -> float:
 
 
 def _by_pepsi(arena: Arena, database: Database, options: Options) -> Run:
-    ids = [row[0] for row in database.rows("SELECT workqueue_id FROM pepsi.workqueue ORDER BY workqueue_id")]
     keys = {"PROGRAM": "pepsi-stage-discard", "QUEUE_LIMIT": str(options.queue_limit)}
-    with dispatcher(arena.directory, database, {STAGE: keys}) as running:
+    return through(arena, database, {STAGE: keys})
+
+
+def through(arena: Arena, database: Database, stages: Mapping[str, Mapping[str, str]]) -> Run:
+    """Have all that waits in *database* moved through *stages* by a dispatcher. The last one finishes it."""
+    ids = [row[0] for row in database.rows("SELECT workqueue_id FROM pepsi.workqueue ORDER BY workqueue_id")]
+    with dispatcher(arena.directory, database, stages) as running:
         begun = running.wait_until(lambda: not _waits(database, ids[0]))
         before = used(running.pid), used(database.server_pid)
         # The fewest first: to look for all of them again and again would take a good part of a processor.

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, assert_never
 
 from pepsi.db import checked
-from pepsi.db.patch import Onward, Patch, joined, patch_of
+from pepsi.db.patch import Patch, joined, patch_of
 from pepsi.db.statement import Statement, named
 from pepsi.errors import StageError
 from pepsi.model.message import Message, Need, State
@@ -28,11 +28,22 @@ _NONE: State = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """An outcome that moves the row on and leaves its content alone. *onward* is where to, if it is an Advance."""
+    """An outcome that leaves the content of the row alone.
+
+    *marks* are put into the state, *place* is the stage if that is another one, and how long the message waits.
+    """
 
     message: Message
-    record: Mapping[str, Any]
-    onward: Onward | None = None
+    status: RowStatus
+    patch: Patch
+    marks: State
+    place: Mapping[str, Any]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What the statement is told of it."""
+        key = {"id": self.message.workqueue_id, "claim": self.message.claim, "status": self.status.value}
+        return {**key, **self.place, **_columns(self.patch, self.marks)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +51,6 @@ class Finished:
     """The outcome of which no row remains."""
 
     message: Message
-    onward: None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,6 @@ class Alone:
 
     message: Message
     statement: Statement
-    onward: Onward | None = None
 
 
 Write = Settled | Finished | Alone
@@ -121,10 +130,10 @@ def write(message: Message, outcome: Outcome, carried: Patch | None = None) -> W
     match outcome:
         case Advance(stage=stage, changes=changes):
             patch = joined(carried, patch_of(changes), moves=True)
-            onward = Onward(checked.stage(stage), patch)
+            target = checked.stage(stage)
             if patch.rewrites:
-                return _alone("advance_rewritten", message, stage=onward.stage, **_rewritten(patch), onward=onward)
-            return _settled(message, RowStatus.PENDING, patch, stage=onward.stage, onward=onward)
+                return _alone("advance_rewritten", message, stage=target, **_rewritten(patch))
+            return Settled(message, RowStatus.PENDING, patch, _NONE, {"stage": target})
         case Requeue(changes=changes):
             return _held(message, RowStatus.PENDING, patch_of(changes), carried)
         case Fail(reason=reason, failure_class=failure_class, changes=changes):
@@ -170,40 +179,29 @@ def statements(writes: Iterable[Write]) -> Iterator[tuple[Statement, tuple[Messa
 
 
 def _settle(settled: Sequence[Settled]) -> Statement:
-    records = [{"id": one.message.workqueue_id, "claim": one.message.claim, **one.record} for one in settled]
-    return named("settle_messages", ids=_ids(one.message for one in settled), outcomes=json.dumps(records))
+    outcomes = json.dumps([one.record for one in settled])
+    return named("settle_messages", ids=_ids(one.message for one in settled), outcomes=outcomes)
 
 
 def _ids(messages: Iterable[Message]) -> list[int]:
     return [message.workqueue_id for message in messages]
 
 
-def _alone(query_name: str, message: Message, *, onward: Onward | None = None, **params: Any) -> Alone:
-    return Alone(message, named(query_name, id=message.workqueue_id, claim=message.claim, **params), onward)
-
-
-def _settled(
-    message: Message,
-    status: RowStatus,
-    patch: Patch,
-    marks: State = _NONE,
-    onward: Onward | None = None,
-    **record: Any,
-) -> Settled:
-    return Settled(message, {"status": status.value, **record, **_columns(patch, marks)}, onward)
+def _alone(query_name: str, message: Message, **params: Any) -> Alone:
+    return Alone(message, named(query_name, id=message.workqueue_id, claim=message.claim, **params))
 
 
 def _held(
-    message: Message, status: RowStatus, patch: Patch, carried: Patch | None, marks: State = _NONE, **record: Any
+    message: Message, status: RowStatus, patch: Patch, carried: Patch | None, marks: State = _NONE, **place: Any
 ) -> Settled | Alone:
     """Make an outcome ready by which the row stays at its stage, or at the one that it has come to meanwhile."""
     if patch.rewrites:
         raise StageError("the stage rewrites a message that it neither sends on nor lets wait")
     if carried is None:
-        return _settled(message, status, patch, marks, **record)
+        return Settled(message, status, patch, marks, place)
     if carried.rewrites:
-        return _carried(Alone(message, _settle([_settled(message, status, patch, marks, **record)])), carried)
-    return _settled(message, status, joined(carried, patch, moves=False), marks, stage=message.stage, **record)
+        return _carried(Alone(message, _settle([Settled(message, status, patch, marks, place)])), carried)
+    return Settled(message, status, joined(carried, patch, moves=False), marks, {"stage": message.stage, **place})
 
 
 def _carried(alone: Alone, carried: Patch | None) -> Alone:

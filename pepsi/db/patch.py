@@ -5,11 +5,11 @@ been written, and all of it is written at once. So there is one reading of what 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from pepsi.db import checked
-from pepsi.model.message import Message, Need, State
+from pepsi.model.message import Message, Need, State, varied
 from pepsi.model.outcome import UNCHANGED, Changes
 from pepsi.model.row import CLEARED_BY_ADVANCE
 
@@ -45,14 +45,6 @@ class Patch:
 NOTHING = Patch()
 
 
-@dataclass(frozen=True, slots=True)
-class Onward:
-    """Where a message goes on to, and all that was changed since it was loaded."""
-
-    stage: str
-    patch: Patch
-
-
 def patch_of(changes: Changes) -> Patch:
     """Return *changes* cleaned. Raises StageError for what no column takes."""
     if changes is UNCHANGED:
@@ -74,6 +66,8 @@ def joined(carried: Patch | None, patch: Patch, *, moves: bool) -> Patch:
     if carried is None or carried is NOTHING:
         return patch
     left = {key: None for key in CLEARED_BY_ADVANCE if key in carried.state} if moves else {}
+    if patch is NOTHING and not left:
+        return carried
     return Patch(
         mail_from=carried.mail_from if patch.mail_from is None else patch.mail_from,
         recipients=carried.recipients if patch.recipients is None else patch.recipients,
@@ -83,36 +77,30 @@ def joined(carried: Patch | None, patch: Patch, *, moves: bool) -> Patch:
     )
 
 
-def moved(message: Message, state: State, onward: Onward, need: Need) -> Message | None:
-    """Return *message* as a stage that needs *need* would load it at *onward*; None if that cannot be told.
+def moved(message: Message, state: State, stage: str, patch: Patch, need: Need) -> Message | None:
+    """Return *message* as *stage*, which needs *need*, would load it; None if that cannot be told.
 
-    That is so where one part of a message was rewritten and the rest was not loaded: nobody knows its size. *state* is
-    a copy of the state that was loaded: a stage can have changed that of the message itself.
+    That is so where one part of a message was rewritten and the rest was not loaded: nobody knows its size. *patch* is
+    all that was changed since *message* was loaded, and *state* a copy of its state: a stage can have changed that of
+    the message itself.
     """
-    patch = onward.patch
+    columns: dict[str, Any] = {"stage": stage, "state": _moved_on(state, patch.state)}
+    if patch.mail_from is not None:
+        columns["mail_from"] = patch.mail_from
+    if patch.recipients is not None:
+        columns["recipients"] = tuple(patch.recipients)
     header_block, body = message.header_block, message.body
-    columns: dict[str, Any] = {}
-    if patch is not NOTHING:
-        if patch.mail_from is not None:
-            columns["mail_from"] = patch.mail_from
-        if patch.recipients is not None:
-            columns["recipients"] = tuple(patch.recipients)
-        if patch.rewrites:
-            if header_block is None or body is None:
-                return None
-            body = body if patch.body is None else patch.body
-            if patch.header_block is not None:
-                header_block = patch.header_block
-                columns |= {"header_from": patch.header_from, "subject": patch.subject}
-            columns["size"] = len(header_block) + len(body)
-    return replace(
-        message,
-        stage=onward.stage,
-        state=_moved_on(state, patch.state),
-        header_block=header_block if need >= Need.HEADERS else None,
-        body=body if need >= Need.BODY else None,
-        **columns,
-    )
+    if patch.rewrites:
+        if header_block is None or body is None:
+            return None
+        body = body if patch.body is None else patch.body
+        if patch.header_block is not None:
+            header_block = patch.header_block
+            columns |= {"header_from": patch.header_from, "subject": patch.subject}
+        columns["size"] = len(header_block) + len(body)
+    columns["header_block"] = header_block if need >= Need.HEADERS else None
+    columns["body"] = body if need >= Need.BODY else None
+    return varied(message, **columns)
 
 
 def copied(state: State) -> dict[str, Any]:
@@ -122,6 +110,8 @@ def copied(state: State) -> dict[str, Any]:
 
 def _moved_on(state: State, patch: State) -> dict[str, Any]:
     """Return a copy of *state* as the database has it once *patch* is written, at another stage."""
+    if not state and not patch:
+        return {}
     found = copied(state)
     for key in CLEARED_BY_ADVANCE:
         found.pop(key, None)

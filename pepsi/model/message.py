@@ -4,6 +4,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from pepsi.model.settings import NOTHING_SET, Settings
@@ -46,3 +47,17 @@ class Message:
     header_block: bytes | None = None
     body: bytes | None = None
     settings: Settings = field(default=NOTHING_SET, repr=False, compare=False)
+
+
+_values = attrgetter(*Message.__slots__)
+_setters = tuple(getattr(Message, name).__set__ for name in Message.__slots__)
+
+
+def varied(message: Message, **columns: Any) -> Message:
+    """Return *message* with other *columns*. As ``dataclasses.replace``, which takes twice as long."""
+    made = object.__new__(Message)
+    for put, value in zip(_setters, _values(message), strict=True):
+        put(made, value)
+    for name, value in columns.items():
+        object.__setattr__(made, name, value)
+    return made

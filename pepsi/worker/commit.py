@@ -48,9 +48,9 @@ def _written(
 def _without_the_refused(
     link: Link, runner: Runner | Line, group: Sequence[Ran], patience: Patience, error: RefusedError
 ) -> dict[int, Status]:
-    if len(group) == 1 and group[0].first is not None:
+    if len(group) == 1 and (first := group[0].first) is not None:
         # Which of several stages decided what is refused is found out as it would be if each had a pass of its own.
-        return _written(link, runner, [group[0].first], patience, last=False)
+        return _written(link, runner, [first()], patience, last=False)
     if len(group) == 1:
         refused = StageError(f"the database refused what the stage decided: {error}")
         return _written(link, runner, [runner.unfit(group[0].write.message, refused)], patience, last=True)

@@ -6,11 +6,13 @@ written is what would have been written bit by bit. Whenever that is not certain
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from pepsi.db.patch import Onward, copied, moved
+from pepsi.db.patch import Patch, copied, joined, moved, patch_of
 from pepsi.errors import StageError
 from pepsi.model.message import Message, State
+from pepsi.model.outcome import Advance
 from pepsi.model.row import INTERRUPTED, MOST_INTERRUPTED, STRIKES, SUSPECT
 from pepsi.model.settings import Wanted
 from pepsi.model.status import Fused
@@ -46,18 +48,25 @@ class Line:
             return self._runner.run(message)
         # Before the stage sees it, for it may do to it what it likes.
         state = copied(message.state)
-        ran = first = self._runner.run(message)
+        runner, at, carried = self._runner, message, None
+        decided = first = runner.process(message)
         report: list[Fused] = []
-        while ran.onward is not None and len(report) < DEPTH:
-            successor = self._successors.find(ran.onward.stage)
-            at = None if successor is None else _arrived(message, state, ran.onward, successor)
-            if successor is None or at is None:
+        while isinstance(decided, Advance) and len(report) < DEPTH:
+            successor = self._successors.find(decided.stage)
+            patch = None if successor is None else _changed(carried, decided)
+            if successor is None or patch is None:
+                break
+            arrived = _arrived(moved(message, state, decided.stage, patch, successor.need), patch, successor)
+            if arrived is None:
                 break
             begun = self._clock()
-            name = ran.onward.stage
-            ran = successor.runner.run(at, ran.onward.patch)
-            report.append(Fused(name, (self._clock() - begun) // 1000))
-        return replace(ran, status=replace(ran.status, report=tuple(report)), first=first) if report else ran
+            runner, at, carried = successor.runner, arrived, patch
+            decided = runner.process(at)
+            report.append(Fused(at.stage, (self._clock() - begun) // 1000))
+        ran = runner.ready(at, decided, carried)
+        if not report:
+            return ran
+        return Ran(ran.write, replace(ran.status, report=tuple(report)), partial(self._runner.ready, message, first))
 
     def unfit(self, message: Message, error: StageError) -> Ran:
         """As ``Runner.unfit``, for what the stage itself decided."""
@@ -68,15 +77,22 @@ class Line:
         return self._runner.failed(message, error)
 
 
-def _arrived(message: Message, state: State, onward: Onward, successor: Successor) -> Message | None:
-    """Return *message* as *successor* is to see it, None if it must load it in a pass of its own."""
-    at = moved(message, state, onward, successor.need)
+def _changed(carried: Patch | None, decided: Advance) -> Patch | None:
+    """Return all that was changed in the pass so far; None if that cannot be written: then the stage has failed."""
+    try:
+        return joined(carried, patch_of(decided.changes), moves=True)
+    except StageError:
+        return None
+
+
+def _arrived(at: Message | None, patch: Patch, successor: Successor) -> Message | None:
+    """Return *at*, the message as *successor* is to see it, or None if it must load it in a pass of its own."""
     if at is None:
         return None
     # A row is split before a stage runs, and the new ones are copies of what is written: so all that has been changed
     # must be. A new content is written once, and what it may be split into has that in common.
     options = successor.options(at)
-    if options is None or (onward.patch.rewrites and len(at.recipients) > 1):
+    if options is None or (patch.rewrites and len(at.recipients) > 1):
         return None
     return at if successor.takes(at, options) else None
 

@@ -7,7 +7,7 @@ from typing import Any
 from pepsi.config.options import StageOptions
 from pepsi.db import messages
 from pepsi.db.messages import Write
-from pepsi.db.patch import Onward, Patch
+from pepsi.db.patch import Patch
 from pepsi.errors import StageError
 from pepsi.model.message import Message
 from pepsi.model.outcome import Fail, Outcome, Pause
@@ -23,14 +23,13 @@ from pepsi.worker.note import note, note_traceback
 class Ran:
     """What is to be written of a message, and the status to answer once that is done.
 
-    *onward* is where the stage sent it, if it did. Of a pass through several stages *first* is what the first of them
-    decided, to be written in its place should the database refuse the whole.
+    Of a pass through several stages *first* makes what the first of them decided, to be written in its place should the
+    database refuse the whole.
     """
 
     write: Write
     status: Status
-    onward: Onward | None = None
-    first: "Ran | None" = None
+    first: "Callable[[], Ran] | None" = None
 
 
 class Runner:
@@ -46,23 +45,29 @@ class Runner:
         """Which settings are to be loaded with its messages."""
         return wanted([self.layers])
 
-    def run(self, message: Message, carried: Patch | None = None) -> Ran:
-        """Run the stage on *message*, whose recipients share their settings.
+    def run(self, message: Message) -> Ran:
+        """Run the stage on *message*, whose recipients share their settings. Raises as ``ready`` does."""
+        return self.ready(message, self.process(message))
 
-        *carried* is what earlier stages changed in the same pass.
-
-        Raises only what means that this process cannot go on: MemoryError, SystemError, and what is no Exception.
-        """
+    def process(self, message: Message) -> Outcome | Exception:
+        """Return what the stage decides about *message*, or what it raised in its place."""
         try:
-            outcome = self._stage.process(message, self._options(message))
+            return self._stage.process(message, self._options(message))
         except Exception as error:  # noqa: BLE001 - whatever a stage raises, the table of failures knows it
-            return self.failed(message, error, carried)
-        decision = returned(outcome)
+            return error
+
+    def ready(self, message: Message, decided: Outcome | Exception, carried: Patch | None = None) -> Ran:
+        """Return what becomes of *message*. *carried* is what earlier stages changed in the same pass.
+
+        Raises only what means that this process cannot go on: MemoryError and SystemError.
+        """
+        if isinstance(decided, Exception):
+            return self.failed(message, decided, carried)
+        decision = returned(decided)
         try:
-            write = messages.write(message, decision.outcome, carried)
+            return Ran(messages.write(message, decision.outcome, carried), decision.status)
         except StageError as error:
             return self.unfit(message, error, carried)
-        return Ran(write, decision.status, write.onward)
 
     def unfit(self, message: Message, error: StageError, carried: Patch | None = None) -> Ran:
         """Return what becomes of *message*, for which the stage decided what cannot be written, as *error* says.

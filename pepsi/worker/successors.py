@@ -80,21 +80,24 @@ class Successors:
         return [found.runner.layers for found in self._found.values() if found is not None]
 
     def find(self, name: str) -> Successor | None:
-        """Return the stage of the section *name*; None if its messages are to have a pass of their own."""
-        try:
-            return self._found[name]
-        except KeyError:
-            found = self._found[name] = self._made(name)
-            return found
+        """Return the stage of the section *name*; None if its messages are to have a pass of their own.
+
+        Whoever asks has it from a stage: it may be anything.
+        """
+        if not isinstance(name, str) or name not in self._config.stages:
+            return None
+        if name not in self._found:
+            self._found[name] = self._made(self._config.stages[name])
+        return self._found[name]
 
     def close(self) -> None:
         """Close those that were made."""
         while self._opened:
             self._opened.pop().close()
 
-    def _made(self, name: str) -> Successor | None:
-        section = self._config.stages.get(name)
-        if section is None or section.spec.fusion is False:
+    def _made(self, section: StageSection) -> Successor | None:
+        name = section.name
+        if section.spec.fusion is False:
             return None
         try:
             kind = self._kind(section)

@@ -106,6 +106,25 @@ def test_a_stage_in_a_chain_sees_what_it_would_have_loaded(database: Database, d
     assert repr(told[0]["state"]) == repr(told[1]["state"])
 
 
+def test_what_a_stage_does_to_the_state_it_was_given_is_seen_by_no_other(
+    database: Database, deeds: dict[str, Any]
+) -> None:
+    seen: list[str] = []
+
+    def tamper(message: Message) -> Outcome:
+        seen.append(repr(message.state))
+        message.state["deep"]["list"].append("mine")
+        message.state["mine"] = 1  # type: ignore[index]
+        following = {"a": "b", "b": "c", "c": "d"}.get(message.stage)
+        return Finish() if following is None else Advance(stage=following, changes=Changes(state={"x": [1]}))
+
+    deeds["tamper"] = tamper
+    keys = {name: {"DEED": "tamper"} for name in "abcd"}
+    _, answer = pass_from(database, chain("a", "b", "c", "d", **keys), state={"deep": {"list": []}})
+    assert reported(answer) == ["b", "c", "d"]
+    assert seen == ["{'deep': {'list': []}}"] + ["{'x': [1], 'deep': {'list': []}}"] * 3
+
+
 # What may be fused
 
 

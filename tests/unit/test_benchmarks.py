@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks import backlog, crowds, drain, fairness, latency, queue_start, snapshot
+from benchmarks import backlog, crowds, drain, fairness, fusion, latency, queue_start, snapshot
 from benchmarks.__main__ import BENCHMARKS, beside, parse
 from benchmarks.errors import BenchmarkError
 from benchmarks.figures import interleaved, jain, percentile
@@ -91,6 +91,27 @@ def test_drain_compares_the_medians() -> None:
     keys = drained().keys
     assert (keys["messages_per_s"], keys["ceiling_per_s"], keys["ratio"], keys["queue_limit"]) == (200, 500, 0.4, 4)
     assert keys["pepsi_working_us"] == 200
+
+
+def test_fusion_tells_the_worse_of_its_queue_limits() -> None:
+    seconds = {fusion.SINGLE: (1.0, 4.0), fusion.CHAIN: (1.2, 6.0), fusion.UNFUSED: (7.0, 8.0)}
+    runs = {
+        (subject, limit): [run_of(times[place])]
+        for place, limit in enumerate(fusion.QUEUE_LIMITS)
+        for subject, times in seconds.items()
+    }
+    keys = fusion.report(runs, 1000).keys
+    assert (keys["chain8_over_single"], keys["unfused8_over_single"]) == (1.5, 7)
+    assert (keys["chain8_over_single_4"], keys["chain8_us_64"], keys["chain8_over_single_cpu_4"]) == (1.2, 6000, 1)
+
+
+@pytest.mark.parametrize(("subject", "length"), [(fusion.SINGLE, 1), (fusion.CHAIN, 8), (fusion.UNFUSED, 8)])
+def test_fusion_measures_a_chain_of_which_each_stage_leads_to_the_next(subject: str, length: int) -> None:
+    sections = fusion.sections(subject, 4)
+    names = list(sections)
+    assert len(names) == length
+    assert [keys.get("ELSE_STAGE") for keys in sections.values()] == [*names[1:], None]
+    assert {keys.get("FUSION") for keys in sections.values()} == {"no" if subject == fusion.UNFUSED else None}
 
 
 def test_latency_tells_percentiles_in_milliseconds() -> None:
