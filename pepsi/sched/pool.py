@@ -13,6 +13,9 @@ from pepsi.sched.worker import Life, Worker
 
 FIRST_GUESS = 0.010
 """Seconds a message takes at a stage of which nothing is known yet."""
+LEAST_TIME = 1e-6
+"""Seconds that a message is taken to need at least. Answers that all come at once bring the average nearer to zero with
+each, to where what is divided by it is infinite."""
 SLOW = 0.005
 """Seconds a message takes at a stage at which it matters who is handed out first."""
 LEAST_RESERVING = 2
@@ -95,7 +98,7 @@ class Pool:
     def measured(self, seconds: float, answers: int) -> None:
         """Fold *answers* that took *seconds* each into the average."""
         keep = (1 - WEIGHT) ** answers
-        self.average = self.average * keep + seconds * (1 - keep)
+        self.average = max(LEAST_TIME, self.average * keep + seconds * (1 - keep))
 
     def may_start(self, now: float) -> bool:
         """Whether the stage may have one more worker."""

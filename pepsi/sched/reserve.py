@@ -8,10 +8,14 @@ there, as long as others than those at work come now and then. A sender that is 
 from collections.abc import Container
 from dataclasses import dataclass, field
 
+LONGEST = 60.0
+"""Seconds that a worker is kept free for whoever came last. It is idle meanwhile, so that where use is remembered for
+a day a single message would cost a stage a worker for as long."""
+
 
 @dataclass(slots=True)
 class Reserve:
-    """Remembers who was seen at one stage during the last *span* seconds."""
+    """Remembers who was seen at one stage during the last *span* seconds, or LONGEST if that is shorter."""
 
     span: float
     seen: dict[str, float] = field(default_factory=dict)
@@ -26,4 +30,5 @@ class Reserve:
 
     def wanted(self, at_work: Container[str], now: float) -> bool:
         """Whether somebody may come who has nothing at work."""
-        return any(now < seen + self.span and sender not in at_work for sender, seen in self.seen.items())
+        span = min(self.span, LONGEST)
+        return any(now < seen + span and sender not in at_work for sender, seen in self.seen.items())

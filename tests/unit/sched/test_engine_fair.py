@@ -107,6 +107,15 @@ def test_when_the_others_have_not_come_for_a_half_life_all_workers_work_again() 
     assert at_work(world) == ["bulk"] * 4
 
 
+def test_however_long_use_is_remembered_nobody_is_waited_for_longer_than_a_minute() -> None:
+    world = bulk(world_with(fair_half_life=86_400.0))
+    bring(world, "light")
+    work_off(world, 0.5, 20)
+    assert at_work(world) == ["bulk"] * 3
+    work_off(world, 0.5, 120)
+    assert at_work(world) == ["bulk"] * 4
+
+
 def test_a_stage_with_one_worker_keeps_none_free() -> None:
     world = bulk(world_with(parallelism=1))
     bring(world, "light")

@@ -3,6 +3,7 @@
 from pepsi.model.stage import StageSpec
 from pepsi.sched.held import Held
 from pepsi.sched.pool import FIRST_GUESS, Pool
+from pepsi.sched.reserve import Reserve
 from pepsi.sched.worker import Life, Worker
 
 
@@ -74,6 +75,17 @@ def test_the_average_follows_what_is_measured_and_answers_of_one_read_count_each
     for _ in range(100):
         one_by_one.measured(1.0, answers=1)
     assert abs(one_by_one.average - 1.0) < 0.01
+
+
+def test_however_many_answers_take_no_time_ids_can_be_placed() -> None:
+    quick = pool(workers=1, line=0)
+    quick.reserve = Reserve(60.0)
+    for _ in range(10_000):
+        quick.measured(0.0, answers=1)
+    assert quick.room(0, now=0.0) == 16
+    held = Held(1, 1, "a", strikes=0)
+    quick.queue(held)
+    assert [(each, worker.number) for each, worker in quick.placements(0.0) if worker] == [(held, 1)]
 
 
 def test_ids_are_placed_in_the_order_in_which_they_wait() -> None:
