@@ -4,13 +4,13 @@ Who connects is not trusted: requests, their number and the time they may take a
 kept.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from io import BytesIO
 from typing import Any
 
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, succeed
-from twisted.internet.interfaces import IAddress, IListeningPort
+from twisted.internet.interfaces import IAddress, IDelayedCall, IListeningPort
 from twisted.logger import Logger
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.python.failure import Failure
@@ -26,7 +26,8 @@ KEY = "[pepsi-dispatch] METRICS_LISTEN"
 CONNECTIONS = 16
 """Clients at once; more are turned away. Each costs a descriptor, which workers need more."""
 IDLE = 30
-"""Seconds that a client may say nothing."""
+"""Seconds from one answer to the next, however much of a request has come meanwhile: who sends a byte now and then
+would keep a place for hours."""
 FRESH = 1.0
 """Seconds for which a page is good: whoever asks again and again does not keep the dispatcher from its work."""
 BODY_LIMIT = 65_536
@@ -102,8 +103,46 @@ class QuietSite(Site):
         """Say nothing: whoever fetches metrics does so all day."""
 
 
-class Bounded(WrappingFactory[ProtocolWrapper]):
-    """Turns clients away that are too many."""
+class Hurried(ProtocolWrapper):
+    """A connection that is cut off when nothing was answered for too long."""
+
+    _deadline: IDelayedCall
+
+    def makeConnection(self, transport: Any) -> None:
+        """The first request is waited for."""
+        self._deadline = self.factory.clock.callLater(IDLE, transport.abortConnection)
+        super().makeConnection(transport)  # type: ignore[no-untyped-call]
+
+    def write(self, data: bytes) -> None:
+        """Part of an answer: the next request has time from now on."""
+        self._answering()
+        super().write(data)  # type: ignore[no-untyped-call]
+
+    def writeSequence(self, data: Iterable[bytes]) -> None:
+        """Likewise."""
+        self._answering()
+        super().writeSequence(data)  # type: ignore[no-untyped-call]
+
+    def connectionLost(self, reason: Failure) -> None:  # type: ignore[override]
+        """It is over."""
+        if self._deadline.active():
+            self._deadline.cancel()
+        super().connectionLost(reason)  # type: ignore[no-untyped-call]
+
+    def _answering(self) -> None:
+        if self._deadline.active():
+            self._deadline.reset(IDLE)
+
+
+class Bounded(WrappingFactory[Hurried]):
+    """Turns clients away that are too many, and cuts off those that take too long."""
+
+    protocol = Hurried
+
+    def __init__(self, read: Callable[[], Reading], clock: Any) -> None:
+        site = QuietSite(Pages(read, clock.seconds), requestFactory=BodilessRequest, timeout=IDLE, reactor=clock)  # type: ignore[no-untyped-call]
+        super().__init__(site)  # type: ignore[no-untyped-call]
+        self.clock = clock
 
     def buildProtocol(self, addr: IAddress | None) -> Any:
         """Return a protocol, or None for one too many, which closes the connection."""
@@ -121,8 +160,7 @@ class MetricsService(Service):
     def __init__(self, reactor: Any, string: str, read: Callable[[], Reading], fail: Callable[[str], None]) -> None:
         self._string = string
         self._endpoint = endpoint(reactor, string, KEY)
-        site = QuietSite(Pages(read, reactor.seconds), requestFactory=BodilessRequest, timeout=IDLE, reactor=reactor)  # type: ignore[no-untyped-call]
-        self._factory = Bounded(site)  # type: ignore[no-untyped-call]
+        self._factory = Bounded(read, reactor)
         self._fail = fail
         self._port: IListeningPort | None = None
 

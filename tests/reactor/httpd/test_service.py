@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 from twisted.internet import reactor
+from twisted.internet.error import ConnectionDone
+from twisted.internet.interfaces import IProtocol
 from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
 from twisted.internet.threads import deferToThread
+from twisted.python.failure import Failure
 from twisted.web.test.requesthelper import DummyRequest
 
 from pepsi.errors import ConfigError
-from pepsi.httpd.service import BODY_LIMIT, CONNECTIONS, MetricsService, Pages
+from pepsi.httpd.service import BODY_LIMIT, CONNECTIONS, IDLE, Bounded, MetricsService, Pages
 from pepsi.sched.meters import Meters
 from pepsi.sched.reading import Reading
 from tests.support_reactor import with_timeout
@@ -134,6 +138,36 @@ async def test_what_is_too_long_is_cut_off() -> None:
         line = b"GET /" + b"m" * 1_000_000 + b" HTTP/1.1\r\n\r\n"
         assert b" 200 " not in await deferToThread(exchange, service.address, line)
         assert (await ask(service, "GET", "/metrics"))[0] == 200
+
+
+def client(clock: Clock) -> tuple[IProtocol, StringTransport]:
+    """A client's connection: what it sends is given to the one, what it is sent lies in the other."""
+    transport = StringTransport()
+    protocol = Bounded(reading, clock).buildProtocol(None)
+    protocol.makeConnection(transport)
+    return protocol, transport
+
+
+def test_who_sends_a_byte_now_and_then_keeps_no_place() -> None:
+    clock = Clock()
+    protocol, transport = client(clock)
+    for byte in b"GET /metrics HTTP/1.1\r\n":
+        protocol.dataReceived(bytes([byte]))
+        clock.advance(IDLE / 10)
+    assert transport.disconnected
+    protocol.connectionLost(Failure(ConnectionDone()))
+    assert not clock.getDelayedCalls()
+
+
+def test_who_asks_now_and_then_is_answered_all_day() -> None:
+    clock = Clock()
+    protocol, transport = client(clock)
+    for _ in range(100):
+        clock.advance(IDLE * 0.9)
+        protocol.dataReceived(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert b" 200 OK" in transport.value()
+        transport.clear()
+    assert not transport.disconnecting
 
 
 @with_timeout(30)
