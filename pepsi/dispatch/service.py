@@ -101,6 +101,8 @@ class DispatchService(Service):
         self._engine: Engine | None = None
         self._epoch: int | None = None
         self._coordinator: Coordinator | None = None
+        self._early: list[Event] = []
+        """What happened before there was a coordinator: that another dispatcher has taken over is said once."""
         self._meters = Meters()
         self._pulse: Pulse | None = None
         self._watch: Watch | None = None
@@ -172,6 +174,8 @@ class DispatchService(Service):
         )
         self._pulse = pulse
         pulse.start()
+        for event in self._early:
+            self._post(event)
         if self._leadership.held:
             self._post(LockHeld())
         self.log.info("dispatching under epoch {epoch} for {stages}", epoch=epoch, stages=", ".join(config.stages))
@@ -215,6 +219,8 @@ class DispatchService(Service):
     def _post(self, event: Event) -> None:
         if self._coordinator is not None:
             self._coordinator.post(event)
+        elif self._engine is None:
+            self._early.append(event)
 
     def _not_started(self, failure: Failure) -> None:
         if isinstance(failure.value, defer.CancelledError):

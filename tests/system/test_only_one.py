@@ -118,6 +118,25 @@ def test_a_standby_takes_over_from_one_that_is_cut_off_which_fences_itself_when_
     assert standby.stop() == 0
 
 
+def test_one_that_is_replaced_during_its_start_ends(theatre: Theatre, proxy: Proxy) -> None:
+    through(theatre, proxy)
+    proxy.blackhole("pepsi-dispatch: writes", lasting=True)
+    dispatcher = theatre.dispatcher(wait=False)
+    until(lambda: theatre.database.value("SELECT epoch FROM pepsi.dispatcher_epoch") == 1)
+    former = backends(theatre)[LOCK]
+    theatre.database.rows("UPDATE pepsi.dispatcher_epoch SET epoch = 2")
+    assert end(theatre, LOCK) == 1
+    # Its new session has asked whose turn it is.
+    asked = (
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = %(name)s AND pid <> %(former)s "
+        "AND datname = current_database() AND state = 'idle' AND query LIKE '%%dispatcher_epoch%%'"
+    )
+    until(lambda: theatre.database.value(asked, name=LOCK, former=former) == 1)
+    proxy.heal()
+    assert dispatcher.wait() == 1
+    dispatcher.wait_for("another dispatcher has taken over: the database is at epoch 2")
+
+
 def test_a_standby_outlasts_an_outage_and_a_signal_ends_its_wait_at_once(theatre: Theatre, proxy: Proxy) -> None:
     first = theatre.dispatcher()
     through(theatre, proxy, dispatch="STANDBY = yes")
