@@ -22,6 +22,7 @@ class Theatre:
         """What dispatchers and puppets connect with."""
         self.record = directory / "record"
         self.config = directory / "pepsi.conf"
+        self.log = directory / "log"
         self.programs: list[Program] = []
         self.write_config()
 
@@ -51,6 +52,13 @@ ENTRY_STAGE = {next(iter(stages))}
         self.programs.append(program)
         if wait:
             program.wait_for("dispatching under epoch")
+        return program
+
+    def twistd(self, *options: str, environ: Mapping[str, str] | None = None) -> Program:
+        """Start a dispatcher under twistd. Its log is the file *log*."""
+        command = ["twistd", "-n", "--pidfile=", f"--logfile={self.log}", "pepsi-dispatch", *options]
+        program = Program(command, cwd=self.directory, environ={"PUPPET_DSN": self.dsn, **(environ or {})})
+        self.programs.append(program)
         return program
 
     def inject(self, subject: str = "", stage: str = "puppet", count: int = 1) -> list[int]:

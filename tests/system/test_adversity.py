@@ -24,17 +24,6 @@ def state(process: int) -> str:
         return "Z"
 
 
-def twistd(theatre: Theatre, *options: str) -> Program:
-    log = theatre.directory / "log"
-    made = Program(
-        ["twistd", "-n", "--pidfile=", f"--logfile={log}", "pepsi-dispatch", *options],
-        cwd=theatre.directory,
-        environ={"PUPPET_DSN": theatre.dsn},
-    )
-    theatre.programs.append(made)
-    return made
-
-
 def test_without_a_free_descriptor_no_worker_starts_and_with_one_again_it_does(theatre: Theatre) -> None:
     dispatcher = theatre.dispatcher()
     before = descriptors(dispatcher)
@@ -114,17 +103,16 @@ def test_a_start_that_fails_says_why_in_a_line_and_by_its_status(
             theatre.write_config()
         case "schema":
             theatre.database.rows("INSERT INTO pepsi.schema_release VALUES (999, '0999_later.sql', 'x')")
-    program = theatre.dispatcher(wait=False) if way == "serve" else twistd(theatre, "--config", str(theatre.config))
+    program = theatre.dispatcher(wait=False) if way == "serve" else theatre.twistd("--config", str(theatre.config))
     assert program.wait() == status
-    log = theatre.directory / "log"
-    said = "".join(program.said) + (log.read_text() if log.exists() else "")
+    said = "".join(program.said) + (theatre.log.read_text() if theatre.log.exists() else "")
     assert words in said
     assert "Traceback" not in said
 
 
 @pytest.mark.parametrize("options", [["--no-such-option"], ["--config"]])
 def test_a_bad_option_of_the_service_under_twistd_is_no_success(theatre: Theatre, options: list[str]) -> None:
-    assert twistd(theatre, *options).wait() != 0
+    assert theatre.twistd(*options).wait() != 0
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support_program import Program, until
+from tests.support_program import until
 from tests.system.conftest import Theatre
 
 
@@ -272,14 +272,7 @@ def test_a_worker_inherits_nothing_but_its_three_pipes(theatre: Theatre) -> None
 
 
 def test_twistd_runs_the_same_service_and_ends_with_0(theatre: Theatre) -> None:
-    environ = {"PUPPET_DSN": theatre.database.dsn}
-    log = theatre.directory / "log"
-    twistd = Program(
-        ["twistd", "-n", "--pidfile=", f"--logfile={log}", "pepsi-dispatch", "--config", theatre.config],
-        cwd=theatre.directory,
-        environ=environ,
-    )
-    theatre.programs.append(twistd)
+    twistd = theatre.twistd("--config", str(theatre.config))
     theatre.inject(count=5)
     theatre.wait_until_empty()
     assert twistd.stop() == 0

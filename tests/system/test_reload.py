@@ -84,6 +84,14 @@ def test_a_configuration_that_is_wrong_stops_it_in_good_order_with_78(theatre: T
     assert max(theatre.executions().values()) == 1
 
 
+def test_under_twistd_that_status_is_the_same(theatre: Theatre) -> None:
+    program = theatre.twistd("--config", str(theatre.config))
+    theatre.inject()
+    theatre.wait_until_empty()
+    override(theatre, "stage-puppet", "NEXT_STAGE", "no_such_thing")
+    assert program.wait() == 78
+
+
 def test_while_the_database_does_not_let_its_part_be_read_the_old_stages_stay(theatre: Theatre) -> None:
     dispatcher = theatre.dispatcher()
     theatre.database.rows("ALTER TABLE pepsi.config_override RENAME TO elsewhere")

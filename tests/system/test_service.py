@@ -71,9 +71,7 @@ def test_the_manager_hears_of_the_start_the_work_and_the_stop(theatre: Theatre, 
 
 
 def test_under_twistd_the_manager_hears_the_same(theatre: Theatre, manager: Manager) -> None:
-    command = ["twistd", "-n", "--pidfile=", "pepsi-dispatch", "--config", str(theatre.config)]
-    twistd = Program(command, cwd=theatre.directory, environ={**manager.environ, "WATCHDOG_USEC": "200000"})
-    theatre.programs.append(twistd)
+    twistd = theatre.twistd("--config", str(theatre.config), environ={**manager.environ, "WATCHDOG_USEC": "200000"})
     for line in ("READY=1", "WATCHDOG=1"):
         until(lambda line=line: manager.said(line))  # type: ignore[misc]
     assert twistd.stop() == 0
