@@ -1,5 +1,6 @@
 """What a tool needs that only looks into the database, whatever the state of the rest of the file."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,15 +15,20 @@ SECTION = "pepsi-postgres"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """How to get at the database, and which stages have a section in the file. *path* is absolute.
+    """How to get at the database, and the sections that stages have in the file, by stage. *path* is absolute.
 
     *complete* is False when something in the file could not be read, so that it may have meant further stages.
     """
 
     path: Path
     postgres: Postgres
-    stages: frozenset[str]
+    sections: Mapping[str, RawSection]
     complete: bool
+
+    @property
+    def stages(self) -> frozenset[str]:
+        """The names of the stages that have a section."""
+        return frozenset(self.sections)
 
 
 def load_access(path: Path) -> Access:
@@ -36,5 +42,5 @@ def load_access(path: Path) -> Access:
         # Without the section, what could not be read at all is what there is to mend.
         wrong = [problem for problem in problems if problem.section is None] + wrong
         raise ConfigError("\n".join(str(problem) for problem in wrong))
-    stages = frozenset(stage for name in sections if (stage := stage_of(name)))
-    return Access(path=absolute, postgres=postgres, stages=stages, complete=not problems)
+    stages = {stage: section for name, section in sections.items() if (stage := stage_of(name))}
+    return Access(path=absolute, postgres=postgres, sections=stages, complete=not problems)

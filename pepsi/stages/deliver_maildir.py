@@ -44,9 +44,11 @@ class DeliverMaildirOptions(Options):
         "no", doc="Whether a Maildir that is not there is made. Otherwise the recipient is refused as unknown."
     )
     trace_headers: bool = boolean(
-        "yes", doc="Whether Return-Path and Delivered-To, the envelope's addresses, are put before the message."
+        "yes",
+        doc="Whether Return-Path and Delivered-To, the envelope's addresses, are put before the message.",
+        per_address=True,
     )
-    line_ends: str = choice("crlf", choices=("crlf", "lf"), doc="How lines end in the files.")
+    line_ends: str = choice("crlf", choices=("crlf", "lf"), doc="How lines end in the files.", per_address=True)
 
 
 class DeliverMaildir(Stage[DeliverMaildirOptions]):

@@ -10,7 +10,9 @@ from pepsi.stages.conditions import Condition, condition
 class IfOptions(Options):
     """The keys of the stage ``if``."""
 
-    condition: Condition = condition(required=True, doc="What decides which way a message goes.")  # noqa: RUF009
+    condition: Condition = condition(  # noqa: RUF009
+        required=True, doc="What decides which way a message goes.", per_address=True
+    )
     then_stage: str | None = stage(
         None, unset="it goes to NEXT_STAGE", doc="Where a message goes for which the condition holds."
     )

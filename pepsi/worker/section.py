@@ -55,13 +55,21 @@ def problems_of(section: RawSection) -> list[Problem] | None:
 
     None if PROGRAM is not the program of a stage that is installed here.
     """
-    program = section.entries.get("PROGRAM")
-    name = None if program is None else _name_of(program.value)
-    if name not in names():
-        return None
-    options = find(name).Options
+    stage = stage_that_runs(section)
+    return None if stage is None else problems_by(stage.Options, section)
+
+
+def problems_by(options: type[StageOptions], section: RawSection) -> list[Problem]:
+    """Return what is wrong in *section* where *options* are its declarations."""
     computed: dict[str, Any] = {option.key: "" for option in declared(options) if option.computed}
     return parse_section(options, section, computed=computed)[1]
+
+
+def stage_that_runs(section: RawSection) -> type[Stage[Any]] | None:
+    """Return the stage that the PROGRAM of *section* runs; None if it is not one that is installed here."""
+    program = section.entries.get("PROGRAM")
+    name = "" if program is None else _name_of(program.value)
+    return find(name) if name in names() else None
 
 
 def sections_that_run(stage: type[Stage[Any]], config: Config) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from pepsi.db import leadership, queue
 from pepsi.model.row import RowStatus
-from pepsi.tools.queue.command import Command, Desk, QueueError, counted, declare_report, report
+from pepsi.tools.desk.command import Command, Desk, QueueError, counted, declare_report, report
 
 AT_ONCE = 200_000
 """Ids that are remembered at a time."""

@@ -4,7 +4,7 @@ import argparse
 
 from pepsi.db import queue
 from pepsi.model.row import RowStatus
-from pepsi.tools.queue.command import Command, Desk, declare_report, message_id, no_such_message, report
+from pepsi.tools.desk.command import Command, Desk, declare_report, message_id, no_such_message, report
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from pepsi.db import queue
 from pepsi.db.statement import Statement
-from pepsi.tools.queue.command import Command, Desk, counted, declare_report, report
+from pepsi.tools.desk.command import Command, Desk, counted, declare_report, report
 
 BATCH = 5000
 """Rows that one transaction deletes."""

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from pepsi.model.row import RowStatus
 from pepsi.model.text import ascii_json, visible
 from pepsi.tools.common import paint
-from pepsi.tools.queue.table import GAP, line, widths
+from pepsi.tools.desk.table import GAP, line, widths
 
 Rows = Sequence[tuple[Any, ...]]
 

@@ -5,9 +5,9 @@ import argparse
 from pepsi.config.section import nearest
 from pepsi.db import queue
 from pepsi.model.row import RowStatus
-from pepsi.tools.queue.command import LARGEST, Command, Desk, message_id, no_such_message, utf8
+from pepsi.tools.desk.command import LARGEST, Command, Desk, message_id, no_such_message, utf8
+from pepsi.tools.desk.stages import known_stages
 from pepsi.tools.queue.forms import Document, Form, Lines, States, Table
-from pepsi.tools.queue.stages import known_stages
 
 LIMIT = 100
 PAGE = 500

@@ -4,7 +4,7 @@ import argparse
 
 from pepsi.config.section import nearest
 from pepsi.db import queue
-from pepsi.tools.queue.command import (
+from pepsi.tools.desk.command import (
     Command,
     Desk,
     QueueError,
@@ -14,7 +14,7 @@ from pepsi.tools.queue.command import (
     report,
     stage_name,
 )
-from pepsi.tools.queue.stages import known_stages
+from pepsi.tools.desk.stages import known_stages
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wcwidth import wcswidth
 
+from pepsi.tools.desk.table import NARROWEST, fitted, width_of, widths
 from pepsi.tools.queue.forms import Document, Form, Lines, States, Table
-from pepsi.tools.queue.table import NARROWEST, fitted, width_of, widths
 
 HOSTILE = [
     "\x1b[2J",

@@ -1,4 +1,4 @@
-"""The database of pepsi-queue on the reactor. To import this is what takes long, so it is done when it is needed."""
+"""The database of a tool on the reactor. To import this is what takes long, so it is done when it is needed."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -13,7 +13,7 @@ from pepsi.db.statement import Statement
 from pepsi.reactor.once import one_session, run_once
 from pepsi.reactor.session import Refused, Session, Unavailable
 from pepsi.tools.common import INTERRUPTED
-from pepsi.tools.queue.command import Ask, Away, Rejected
+from pepsi.tools.desk.command import Ask, Away, Rejected
 
 _MENDS = {
     "42P01": "'pepsi-setup schema' makes or upgrades what this needs",  # undefined_table

@@ -1,4 +1,4 @@
-"""What a command of pepsi-queue is, what it has at hand, and the words on the command line that several share."""
+"""What a command of an operator's tool is, what it has at hand, and words on the command line that several share."""
 
 import argparse
 import json
@@ -11,7 +11,7 @@ from pepsi.config.values import NAME_LIMIT, is_stage
 from pepsi.db.statement import Statement
 from pepsi.errors import DatabaseError, PepsiError
 from pepsi.model.text import ascii_json, visible
-from pepsi.tools.queue.output import Output
+from pepsi.tools.desk.output import Output
 
 LARGEST = 2**63 - 1
 """The largest id that a row can have."""

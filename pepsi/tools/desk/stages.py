@@ -2,7 +2,7 @@
 
 from pepsi.config.load import stage_of
 from pepsi.db.overlay import overlay
-from pepsi.tools.queue.command import Desk, Rejected
+from pepsi.tools.desk.command import Desk, Rejected
 
 
 async def known_stages(desk: Desk) -> tuple[frozenset[str], bool]:

@@ -1,0 +1,1 @@
+"""``pepsi-settings``: one module a command, and what they share."""
