@@ -43,9 +43,6 @@ DECLARE
     whose text[];
     addresses text[];
 BEGIN
-    IF NOT EXISTS (SELECT FROM pepsi.settings s WHERE s.stage = ANY (stages)) THEN
-        RETURN NULL;
-    END IF;
     whose := CASE WHEN state -> 'local_origin' = 'true' THEN ARRAY[mail_from] ELSE recipients END;
     addresses := ARRAY(
         SELECT '*'

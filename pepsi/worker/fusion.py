@@ -16,7 +16,7 @@ from pepsi.model.outcome import Advance
 from pepsi.model.row import INTERRUPTED, MOST_INTERRUPTED, STRIKES, SUSPECT
 from pepsi.model.settings import Wanted
 from pepsi.model.status import Fused
-from pepsi.worker.layers import Layers, wanted
+from pepsi.worker.layers import Layers
 from pepsi.worker.run import Ran, Runner
 from pepsi.worker.successors import Successor, Successors
 
@@ -39,8 +39,8 @@ class Line:
 
     @property
     def wanted(self) -> Wanted:
-        """Which settings are to be loaded with its messages: those for each stage that was found to follow, too."""
-        return wanted([self._runner.layers, *self._successors.layers])
+        """Which settings are to be loaded with its messages: those for all stages that may follow, too."""
+        return self._successors.wanted
 
     def run(self, message: Message) -> Ran:
         """Run *message* through the stage and all that may follow in this pass. Raises as ``Runner.run`` does."""

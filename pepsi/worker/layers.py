@@ -5,7 +5,7 @@ what a stage would be given that is not yet at work.
 """
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 from pepsi.config.load import Config
@@ -87,10 +87,7 @@ def layers_of(stage: type[Stage[Any]], config: Config, name: str) -> Layers[Stag
     return Layers(name, options_of(stage, config, name), functools.partial(options_of, stage, config, name))
 
 
-def wanted(layers: Iterable[Layers[Any]]) -> Wanted:
-    """Return which settings to load for all of *layers* to be resolved."""
-    some = [each for each in layers if each.keys]
-    if not some:
-        return NOTHING_WANTED
-    keys = frozenset[str]().union(*(each.keys for each in some))
-    return Wanted(tuple(dict.fromkeys(each.name for each in some)), tuple(sorted(keys)))
+def wanted(keys: Mapping[str, frozenset[str]]) -> Wanted:
+    """Return which settings to load where *keys* can be set, by the name of the stage."""
+    stages = tuple(name for name, some in keys.items() if some)
+    return Wanted(stages, tuple(sorted(frozenset[str]().union(*keys.values())))) if stages else NOTHING_WANTED

@@ -43,7 +43,7 @@ class Runner:
     @property
     def wanted(self) -> Wanted:
         """Which settings are to be loaded with its messages."""
-        return wanted([self.layers])
+        return wanted({self.layers.name: self.layers.keys})
 
     def run(self, message: Message) -> Ran:
         """Run the stage on *message*, whose recipients share their settings. Raises as ``ready`` does."""

@@ -3,17 +3,20 @@
 Whatever is amiss with one costs no more than that its messages have a pass of their own, with a worker that says so.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from pepsi.config import graph
 from pepsi.config.load import STAGE_PREFIX, Config, StageSection
 from pepsi.config.options import StageOptions
 from pepsi.errors import PepsiError
 from pepsi.model.message import Message, Need
+from pepsi.model.settings import Wanted
 from pepsi.stages.api import Refuse, Stage
 from pepsi.stages.registry import find
-from pepsi.worker.layers import Layers, layers_of
+from pepsi.worker.layers import Layers, layers_of, overridable, wanted
 from pepsi.worker.note import note, note_traceback
 from pepsi.worker.run import Runner
 from pepsi.worker.section import installed_here
@@ -74,10 +77,23 @@ class Successors:
         self._found: dict[str, Successor | None] = {}
         self._opened: list[Stage[Any]] = []
 
-    @property
-    def layers(self) -> list[Layers[Any]]:
-        """The options of those that were made."""
-        return [found.runner.layers for found in self._found.values() if found is not None]
+    @functools.cached_property
+    def wanted(self) -> Wanted:
+        """Which settings are to be loaded with the messages of the worker, for all stages that they may come to.
+
+        Those are found by the sections, and none is made for this: the first messages would have to go one by one.
+        """
+        edges = graph.edges({name: section.raw for name, section in self._config.stages.items()})
+        keys = {self._name: self._layers.keys}
+        coming = [self._name]
+        while coming:
+            source = coming.pop()
+            for edge in edges:
+                if edge.source == source and edge.target not in keys:
+                    kind = self._known(edge.target)
+                    keys[edge.target] = overridable(kind.Options) if kind else frozenset()
+                    coming += [edge.target] if kind else []
+        return wanted(keys)
 
     def find(self, name: str) -> Successor | None:
         """Return the stage of the section *name*; None if its messages are to have a pass of their own.
@@ -97,15 +113,11 @@ class Successors:
 
     def _made(self, section: StageSection) -> Successor | None:
         name = section.name
-        if section.spec.fusion is False:
-            return None
         try:
-            kind = self._kind(section)
-            if kind is None or not (kind.fusable if section.spec.fusion is None else section.spec.fusion):
+            kind = self._fusable(section)
+            if kind is None:
                 return None
-            need = kind.needs if kind.needs_fused is None else kind.needs_fused
-            if kind.acts_outside or need > self._stage.needs:
-                return None
+            need = _need(kind)
             if name == self._name:
                 return Successor(Runner(self._stage, self._layers, self._chance), need, self._stage)
             layers = layers_of(kind, self._config, name)
@@ -122,6 +134,25 @@ class Successors:
         self._opened.append(stage)
         return Successor(Runner(stage, layers, self._chance), need, stage)
 
+    def _known(self, name: str) -> type[Stage[Any]] | None:
+        """As ``_fusable``. What goes wrong comes up when a message goes there."""
+        section = self._config.stages.get(name)
+        try:
+            return None if section is None else self._fusable(section)
+        except (MemoryError, SystemError):
+            raise
+        except Exception:  # noqa: BLE001 - it is somebody's module that is imported
+            return None
+
+    def _fusable(self, section: StageSection) -> type[Stage[Any]] | None:
+        """Return the class of the stage of *section* if messages can come to it in this pass."""
+        if section.spec.fusion is False:
+            return None
+        kind = self._kind(section)
+        if kind is None or not (kind.fusable if section.spec.fusion is None else section.spec.fusion):
+            return None
+        return None if kind.acts_outside or _need(kind) > self._stage.needs else kind
+
     def _kind(self, section: StageSection) -> type[Stage[Any]] | None:
         """Return the class of the stage that *section* runs, if it is known in this process."""
         own = self._config.stages.get(self._name)
@@ -129,3 +160,8 @@ class Successors:
             return type(self._stage)
         name = installed_here(section.spec.program)
         return self._lookup(name) if name else None
+
+
+def _need(kind: type[Stage[Any]]) -> Need:
+    """Return how much of a message a stage of *kind* is shown in the pass of another."""
+    return kind.needs if kind.needs_fused is None else kind.needs_fused

@@ -13,7 +13,8 @@ PREPARE pepsi_load (bigint[], text[], text[]) AS
 SELECT w.workqueue_id, w.claim, w.stage, w.received_at, extract(epoch FROM now() - w.received_at)::double precision,
        w.mail_from, w.recipients, w.header_from, w.subject, host(w.peer), w.auth_login, w.size, w.state,
        NULL::bytea, NULL::bytea,
-       CASE WHEN $2 <> '{}' THEN pepsi.settings_of($2, $3, w.mail_from, w.recipients, w.state) END
+       CASE WHEN EXISTS (SELECT FROM pepsi.settings s WHERE s.stage = ANY ($2)) THEN
+            pepsi.settings_of($2, $3, w.mail_from, w.recipients, w.state) END
 FROM pepsi.workqueue w
 WHERE w.workqueue_id = ANY ($1)
   AND w.claim >= (SELECT e.epoch << 40 FROM pepsi.dispatcher_epoch e WHERE e.only_row)
@@ -24,7 +25,8 @@ PREPARE pepsi_load (bigint[], text[], text[]) AS
 SELECT w.workqueue_id, w.claim, w.stage, w.received_at, extract(epoch FROM now() - w.received_at)::double precision,
        w.mail_from, w.recipients, w.header_from, w.subject, host(w.peer), w.auth_login, w.size, w.state,
        coalesce(w.header_block, b.header_block), NULL::bytea,
-       CASE WHEN $2 <> '{}' THEN pepsi.settings_of($2, $3, w.mail_from, w.recipients, w.state) END
+       CASE WHEN EXISTS (SELECT FROM pepsi.settings s WHERE s.stage = ANY ($2)) THEN
+            pepsi.settings_of($2, $3, w.mail_from, w.recipients, w.state) END
 FROM pepsi.workqueue w JOIN pepsi.workqueue_body b ON b.body_id = w.body_id
 WHERE w.workqueue_id = ANY ($1)
   AND w.claim >= (SELECT e.epoch << 40 FROM pepsi.dispatcher_epoch e WHERE e.only_row)
@@ -35,7 +37,8 @@ PREPARE pepsi_load (bigint[], text[], text[]) AS
 SELECT w.workqueue_id, w.claim, w.stage, w.received_at, extract(epoch FROM now() - w.received_at)::double precision,
        w.mail_from, w.recipients, w.header_from, w.subject, host(w.peer), w.auth_login, w.size, w.state,
        coalesce(w.header_block, b.header_block), b.body,
-       CASE WHEN $2 <> '{}' THEN pepsi.settings_of($2, $3, w.mail_from, w.recipients, w.state) END
+       CASE WHEN EXISTS (SELECT FROM pepsi.settings s WHERE s.stage = ANY ($2)) THEN
+            pepsi.settings_of($2, $3, w.mail_from, w.recipients, w.state) END
 FROM pepsi.workqueue w JOIN pepsi.workqueue_body b ON b.body_id = w.body_id
 WHERE w.workqueue_id = ANY ($1)
   AND w.claim >= (SELECT e.epoch << 40 FROM pepsi.dispatcher_epoch e WHERE e.only_row)

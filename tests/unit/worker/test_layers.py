@@ -114,8 +114,8 @@ def test_of_correspondents_that_a_stage_put_in_nothing_is_known() -> None:
 def test_a_stage_without_such_keys_does_not_look() -> None:
     made = Layers("s", Options(program="x"), lambda given: Options(program="y"))
     assert made.resolve(replace(to(A), recipients=(B,))) is made.options
-    assert wanted([made]) == Wanted()
-    assert wanted([made, layers()]) == Wanted(("s",), ("LOUD", "TAG"))
+    assert wanted({"s": made.keys}) == Wanted()
+    assert wanted({"t": made.keys, "s": layers().keys}) == Wanted(("s",), ("LOUD", "TAG"))
 
 
 def test_what_comes_again_is_parsed_once_and_not_all_is_kept() -> None:
