@@ -106,13 +106,17 @@ class Claimer:
         if not rooms or not hungry:
             return None
         self._count += 1
-        self._floors.begin(rooms, now)
+        self._floors.begin({name: self._by_age(name, room, now) > 0 for name, room in rooms.items()}, now)
         wants = tuple(self._want(name, room, now) for name, room in rooms.items())
         token = claim.pack(self._epoch, self._count)
         self._under_way = Claim(token=token, fair=self._fairness is not None, wants=wants)
         self._sent_at = now
         self._scan = self._urgent = False
         return self._under_way
+
+    def _by_age(self, name: str, capacity: int, now: float) -> int:
+        """Return how many of *capacity* rows are to be the oldest ones."""
+        return capacity if self._fairness is None else self._fairness.at(name, now).carry.part(capacity)
 
     def _want(self, name: str, capacity: int, now: float) -> Want:
         floor = self._floors.floor(name)
@@ -129,7 +133,7 @@ class Claimer:
             stage=name,
             capacity=capacity,
             # Only the oldest rows tell how far a deep look has come.
-            fifo=max(stage.carry.part(capacity), int(self._floors.is_deep(name))),
+            fifo=max(self._by_age(name, capacity, now), int(self._floors.is_deep(name))),
             average=self._pools[name].average,
             after=stage.after,
             floor=floor,

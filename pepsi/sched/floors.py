@@ -8,7 +8,7 @@ the very beginning at each heartbeat, after repairs, and when a claim found less
 """
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pepsi.sched.trail import Trail
@@ -121,19 +121,23 @@ class Floors:
         owed = now < self._rest_until and any(stage.owed for stage in self._stages.values())
         return self._rest_until if owed else float("inf")
 
-    def begin(self, stages: Iterable[str], now: float) -> None:
-        """A claim for *stages* is made: their floors are those of this claim from now on."""
+    def begin(self, stages: Mapping[str, bool], now: float) -> None:
+        """A claim for *stages* is made: their floors are those of this claim from now on.
+
+        The value says whether some of the rows are taken for their age. Only these tell how far a look has come, so
+        that without them none is made of those that come round every second.
+        """
         self._number += 1
         self._sent_at, self._deep = now, False
         for known in self._stages.values():
             known.elsewhere = min(known.elsewhere, self._elsewhere)
         self._elsewhere = float("inf")
         rested = now >= self._rest_until
-        for name in stages:
+        for name, by_age in stages.items():
             stage = self._stages.setdefault(name, _Stage())
             if rested and (stage.owed or stage.drained):
                 stage.look_from_the_beginning()
-            elif rested and now >= stage.wide_at:
+            elif rested and by_age and now >= stage.wide_at:
                 stage.wide_at = now + WIDE_INTERVAL
                 start = int(min(stage.far.end(now), stage.elsewhere))
                 stage.unsure = start if stage.unsure is None else min(start, stage.unsure)

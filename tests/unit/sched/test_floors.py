@@ -29,8 +29,8 @@ class Claims:
         self.floors = Floors()
         self.now = 1000.0
 
-    def send(self) -> int:
-        self.floors.begin(["a"], self.now)
+    def send(self, *, by_age: bool = True) -> int:
+        self.floors.begin({"a": by_age}, self.now)
         return self.floors.floor("a")
 
     def brings(self, got: Rows, *, oldest: int | None = None, all_taken: bool = False, took: float = 0.0) -> None:
@@ -78,6 +78,15 @@ def test_once_a_second_a_claim_looks_further_back() -> None:
         claims.wait(0.01)
     deep = [floor for floor, number in zip(floors, range(102, 402), strict=True) if number - floor > 3 * LAG / 0.01 + 1]
     assert len(deep) == pytest.approx(300 * 0.01 / WIDE_INTERVAL, abs=1)
+
+
+def test_a_claim_that_takes_no_row_for_its_age_does_not_look_further_back() -> None:
+    claims = at_work(100)
+    claims.wait(WIDE_INTERVAL)
+    claims.floors.moved(40, None)
+    assert claims.send(by_age=False) == 101
+    claims.brings([])
+    assert claims.send() == 40
 
 
 def test_an_id_that_is_returned_lowers_the_floor_until_it_is_claimed() -> None:

@@ -52,7 +52,7 @@ BUGS = (
     ),
     Bug(
         "suspects not alone", "crew.py",
-        " or held.workqueue_id in self.suspects", "",
+        " > MOST_INTERRUPTED or held.workqueue_id in self.suspects", " > MOST_INTERRUPTED",
     ),
     Bug(
         "suspects whose worker is not told", "crew.py",
