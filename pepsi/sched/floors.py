@@ -24,6 +24,9 @@ REST = 20.0
 """Times what the last deep look took until the next one."""
 LONGEST_REST = 30.0
 """Seconds. However dear it is, what nobody knows of must not wait for ever."""
+LEAST_REST = 2.0
+"""Times what the last deep look took, however long that was: nothing else is claimed meanwhile, and a look that takes
+a minute would otherwise leave mail a third of the time."""
 MOST_EXCEPTIONS = 4096
 MOST_TRAILS = 1024
 WORTH = 16
@@ -192,7 +195,8 @@ class Floors:
         """The claim under way came back. *failed*: it brought nothing, and a deep look was perhaps too much for it."""
         took, self._sent_at = now - (now if self._sent_at is None else self._sent_at), None
         if self._deep and took > CHEAP:
-            self._rest_until = max(self._rest_until, now + min(LONGEST_REST, REST * took))
+            rest = max(LEAST_REST * took, min(LONGEST_REST, REST * took))
+            self._rest_until = max(self._rest_until, now + rest)
         if not failed:
             return
         for stage in self._stages.values():

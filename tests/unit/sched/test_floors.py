@@ -6,6 +6,7 @@ from pepsi.sched.floors import (
     CHEAP,
     FAR_LAG,
     LAG,
+    LEAST_REST,
     LONGEST_REST,
     MOST_EXCEPTIONS,
     MOST_TRAILS,
@@ -222,7 +223,17 @@ def test_a_deep_look_that_fails_is_put_off_and_claims_go_on_from_the_floor() -> 
     claims.wait(60.0)
     claims.floors.end(claims.now, failed=True)
     assert claims.send() > 100
-    assert claims.floors.next_time(claims.now) == claims.now + LONGEST_REST
+    assert claims.floors.next_time(claims.now) == claims.now + 60.0 * LEAST_REST
+
+
+@pytest.mark.parametrize("took", [0.1, 2.0, 10.0, 20.0, 60.0])
+def test_deep_looks_leave_two_thirds_of_the_time_to_mail_and_are_never_far_apart(took: float) -> None:
+    claims = at_work(100)
+    claims.floors.doubt()
+    claims.full(102, 105, took=took)
+    claims.floors.doubt()
+    rest = claims.floors.next_time(claims.now) - claims.now
+    assert 2 * took <= rest <= max(LONGEST_REST, 2 * took)
 
 
 def bulk_and_light(*, count: int = WORTH) -> Claims:
