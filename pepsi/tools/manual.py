@@ -81,7 +81,14 @@ MAX_RUNTIME = 1 min
 PROGRAM = pepsi-stage-discard
 """
 
-SEE_ALSO = ("pepsi(1)", "pepsi-dispatch(8)", "pepsi-ingress(8)", "pepsi-setup(8)", "pepsi-stage(1)")
+SEE_ALSO = (
+    "pepsi(1)",
+    "pepsi-dispatch(8)",
+    "pepsi-ingress(8)",
+    "pepsi-settings(8)",
+    "pepsi-setup(8)",
+    "pepsi-stage(1)",
+)
 
 
 def page() -> str:
