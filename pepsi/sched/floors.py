@@ -18,6 +18,8 @@ LAG = 0.1
 FAR_LAG = 3.0
 """The same for the look that is made every WIDE_INTERVAL, for whoever takes longer to commit."""
 WIDE_INTERVAL = 1.0
+PUT_OFF = 4.0
+"""Seconds at most that such a look waits for a claim that takes rows for their age: there may be none, all day."""
 CHEAP = 0.005
 """Seconds that a deep look may take for nothing to be spared by making fewer of them."""
 REST = 20.0
@@ -128,7 +130,7 @@ class Floors:
         """A claim for *stages* is made: their floors are those of this claim from now on.
 
         The value says whether some of the rows are taken for their age. Only these tell how far a look has come, so
-        that without them none is made of those that come round every second.
+        that without them one of those that come round every second is put off for a while.
         """
         self._number += 1
         self._sent_at, self._deep = now, False
@@ -140,7 +142,7 @@ class Floors:
             stage = self._stages.setdefault(name, _Stage())
             if rested and (stage.owed or stage.drained):
                 stage.look_from_the_beginning()
-            elif rested and by_age and now >= stage.wide_at:
+            elif rested and now >= stage.wide_at + (0.0 if by_age else PUT_OFF):
                 stage.wide_at = now + WIDE_INTERVAL
                 start = int(min(stage.far.end(now), stage.elsewhere))
                 stage.unsure = start if stage.unsure is None else min(start, stage.unsure)

@@ -249,6 +249,21 @@ def test_a_row_that_commits_late_is_found_within_a_second(fair: bool) -> None:
     assert late not in world.rows
 
 
+def test_where_no_row_is_taken_for_its_age_one_that_commits_late_is_found_within_seconds() -> None:
+    world = world_with(parallelism=2, queue_limit=2, fair_fifo_percent=0, poll_interval=86_400.0)
+    bring(world, "x", 500)
+    late = world.inject("a", 1, "x")
+    row = hide(world, late)
+    bring(world, "x", 4000)
+    floors = {sender.key: sender.floor for sender in last_want(world).senders}
+    while late > floors.get("x", 0):
+        work_off(world, 0.01, 1)
+        floors = {sender.key: sender.floor for sender in last_want(world).senders}
+    show(world, late, row)
+    work_off(world, 0.01, 800)
+    assert late not in world.rows
+
+
 @pytest.mark.parametrize("fair", [True, False])
 def test_a_row_that_somebody_moves_by_hand_is_found_at_once(fair: bool) -> None:
     world = World(one_stage(parallelism=2, queue_limit=2), fair=fair)
