@@ -9,7 +9,7 @@ from pepsi.sched.leads import Leads
 
 ONE_ROW = 100
 """Of the carry, which counts in hundredths of a row."""
-MOST_OWED = 1000
+MOST_OWED = 100
 """Rows by which the oldest can be ahead of their share: after one that took for ever others get theirs again."""
 
 

@@ -47,7 +47,7 @@ def test_what_was_saved_up_is_not_lost_when_all_is_taken() -> None:
     assert carry.part(1) == 1
 
 
-@pytest.mark.parametrize(("rows", "left"), [(1.0, 0), (0.0, 100), (10.0, -900), (float("inf"), -99_900)])
+@pytest.mark.parametrize(("rows", "left"), [(1.0, 0), (0.0, 100), (10.0, -900), (float("inf"), -9_900)])
 def test_an_old_row_counts_as_many_as_it_took_the_time_of(rows: float, left: int) -> None:
     carry = Carry(10)
     carry.cost(rows)
