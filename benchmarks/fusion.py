@@ -29,7 +29,7 @@ def run(arena: Arena, options: Options) -> Report:
     count, rounds = (FULL, FULL_ROUNDS) if options.full else (QUICK, QUICK_ROUNDS)
     order = interleaved([(subject, limit) for limit in QUEUE_LIMITS for subject in (SINGLE, CHAIN)], rounds)
     # Eight times as slow, and there for scale.
-    order += interleaved([(UNFUSED, limit) for limit in QUEUE_LIMITS], rounds // 3)
+    order += interleaved([(UNFUSED, limit) for limit in QUEUE_LIMITS], max(1, rounds // 3))
     runs: dict[tuple[str, int], list[Run]] = {subject: [] for subject in order}
     with arena.database(lambda database: arrive(database, count)) as filled:
         for number, (subject, limit) in enumerate(order, 1):

@@ -13,7 +13,7 @@ from pepsi.config.load import Config, load_text
 from pepsi.db import messages, sync
 from pepsi.model.message import Message, Need
 from pepsi.model.status import Status
-from pepsi.stages.api import Advance, Options, Outcome, Stage, text
+from pepsi.stages.api import Advance, Options, Outcome, Stage, integer, text
 from pepsi.stages.registry import find
 from pepsi.worker.fusion import Line
 from pepsi.worker.layers import layers_of
@@ -41,7 +41,8 @@ def digest(message: Message) -> int:
 class ScriptOptions(Options):
     """The keys of the stage."""
 
-    deed: str = text("advance", doc="What it does.")
+    deed: str = text("advance", per_address=True, doc="What it does.")
+    level: int = integer(0, low=0, high=9, per_address=True, doc="A number.")
     shy: str = text("never", doc="When it declines fusion: never, always, sometimes.")
     opens: str = text("well", doc="How it opens.")
 
