@@ -10,7 +10,7 @@ from pepsi.model.outcome import Advance, Changes, Clone, Fail, Finish, Outcome, 
 from pepsi.model.status import Fused, Status
 from pepsi.stages.api import Refuse, TryLater
 from pepsi.worker.fusion import DEPTH
-from tests.db.fused import Script, WithBody, configured, plant
+from tests.db.fused import SECRET, Script, WithBody, configured, plant
 from tests.support_database import Database
 from tests.support_worker import TOKEN, claim_again, put, row
 
