@@ -49,6 +49,8 @@ class Load:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="client")
         self._key = 0
+        self.broken = ""
+        """Why it has come to an end of its own. A run without load would prove nothing."""
         self.sent: dict[int, Sent] = {}
         """By key. To be read when the client has stopped."""
 
@@ -73,6 +75,13 @@ class Load:
         os.close(self._list)
 
     def _run(self) -> None:
+        try:
+            self._go_on()
+        except BaseException as error:
+            self.broken = f"the client has ended: {error!r}"
+            raise
+
+    def _go_on(self) -> None:
         while not self._stop.is_set():
             try:
                 with closing(sync.connect(self._parameters)) as connection:

@@ -123,23 +123,23 @@ class OnServer:
         with self._connected() as connection:
             over = self.ledger.note(Kind.BAD_CONFIG, lasts=True)
             self.supervisor.broken = True
+            # First of all: the server may go away in the middle, and then nobody knows whether it is broken.
+            self.ledger.later(self.ledger.moment(8), lambda: self._mend_config(over))
             _override(connection, "stage-work", "NEXT_STAGE", "nowhere")
-
-        def mend() -> None:
-            try:
-                with self._connected() as connection:
-                    _override(connection, "stage-work", "NEXT_STAGE", None)
-            except psycopg2.Error as error:
-                if not is_outage(error):
-                    raise
-                self.ledger.later(0.5, mend)
-                return
-            # What has read it may still be about to end.
-            self.ledger.later(SETTLING, over)
-            self.ledger.later(SETTLING, self._config_is_good)
-
-        self.ledger.later(self.ledger.moment(8), mend)
         return True
+
+    def _mend_config(self, over: Callable[[], None]) -> None:
+        try:
+            with self._connected() as connection:
+                _override(connection, "stage-work", "NEXT_STAGE", None)
+        except psycopg2.Error as error:
+            if not is_outage(error):
+                raise
+            self.ledger.later(0.5, lambda: self._mend_config(over))
+            return
+        # What has read it may still be about to end.
+        self.ledger.later(SETTLING, over)
+        self.ledger.later(SETTLING, self._config_is_good)
 
     def _config_is_good(self) -> None:
         self.supervisor.broken = False

@@ -204,6 +204,8 @@ class Run:
         report.count(done)
         report.missed_faults = self.mischief.missed
         report.restarts = self.supervisor.restarts
+        if self.load.broken:
+            report.violations.append(self.load.broken)
         report.violations += self.supervisor.strange + self.supervisor.troubles() + report.verdict.violations
 
     def _progress(self, seconds: float) -> str:
