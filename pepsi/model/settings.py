@@ -39,19 +39,19 @@ def settings_address(address: str) -> str:
     pick between two sets of settings by a capital letter, nor by quotes that the local part does not need. What is
     beyond ASCII is compared as it is written.
     """
-    found = _QUOTED.fullmatch(address)
+    found = _QUOTED.fullmatch(address) if address.startswith('"') else None
     if found is not None:
         local = _ESCAPED.sub(r"\1", found[1])
         if not _PLAIN.fullmatch(local):
             escaped = _SPECIAL.sub(r"\\\1", local)
             local = f'"{escaped}"'
         address = local + (found[2] or "")
-    return address.translate(_ASCII_LOWER)
+    return _small(address)
 
 
 def settings_domain(address: str) -> str | None:
     """Return how what is set for the domain of *address* is kept, None if it has no domain."""
-    return "@" + address.rpartition("@")[2].translate(_ASCII_LOWER) if "@" in address else None
+    return "@" + _small(address.rpartition("@")[2]) if "@" in address else None
 
 
 def correspondents(mail_from: str, recipients: tuple[str, ...], state: Mapping[str, Any]) -> tuple[str, ...]:
@@ -133,6 +133,10 @@ def settings_of(
     for address, stage, key, value in entries or ():
         by_stage.setdefault(stage, {}).setdefault(address, {})[key] = value
     return Settings(frozenset(wanted.stages), whose, by_stage)
+
+
+def _small(text: str) -> str:
+    return text.lower() if text.isascii() else text.translate(_ASCII_LOWER)
 
 
 def _winning(own: Mapping[str, Mapping[str, str]], address: str, keys: frozenset[str]) -> Overrides:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pepsi.stages.api import Advance, Changes, Message, Outcome, text
+from pepsi.stages.api import Advance, Changes, Message, Outcome, Pause, text
 from tests.db.fused import Script, ScriptOptions, configured, plant
 from tests.support_database import Database
 from tests.support_worker import put, row
@@ -36,7 +36,8 @@ class Mark(Script):
 
     def process(self, message: Message, options: ScriptOptions) -> Outcome:
         assert isinstance(options, MarkOptions)
-        assert options.next_stage is not None
+        if options.next_stage is None:
+            return Pause(delay=None)
         state: dict[str, Any] = {"marks": [*message.state.get("marks", []), options.mark]}
         if options.mark == "mine":
             state["local_origin"] = True
@@ -60,13 +61,14 @@ def outcome(database: Database, recipients: list[str], *, fused: bool) -> tuple[
     """Return how many passes it took, and the rows that came out, in some order."""
     database.rows("DELETE FROM pepsi.workqueue")
     put(database, "x", stage="a", recipients=tuple(recipients), mail_from="b@x.org")
+    database.rows("UPDATE pepsi.workqueue SET status = 'pending', claim = NULL")
     with plant(database, configured(SECTIONS), Mark, fused=fused) as made:
         passes = made.settle(random.Random(1))
     text = "SELECT stage, status, recipients, state FROM pepsi.workqueue"
     return passes, sorted(map(repr, database.rows(text)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.dictionaries(
         st.tuples(st.sampled_from(["*", "@x.org", "a@x.org", "b@x.org", "c@y.org"]), st.sampled_from(STAGES)),
@@ -81,7 +83,7 @@ def test_with_any_settings_a_fused_chain_ends_as_one_that_is_not(
     prepare(shared_database, entries)
     fused, plain = (outcome(shared_database, recipients, fused=fused) for fused in (True, False))
     assert fused[1] == plain[1]
-    assert fused[0] <= plain[0]
+    assert 0 < fused[0] <= plain[0]
 
 
 def test_what_is_set_for_a_stage_further_on_is_loaded_with_the_first_one(database: Database) -> None:
