@@ -200,8 +200,10 @@ def sections(chance: random.Random) -> dict[str, dict[str, str]]:
         found[name] = {
             "PROGRAM": f"pepsi-stage-{chance.choice(('script', 'headers', 'body', 'body', 'body'))}",
             "DEED": name,
+            # Settings are loaded for the stages that can be reached by what the file says.
+            "NEXT_STAGE": later[0],
             "SHY": chance.choice(("never", "never", "sometimes")),
-            "FUSION": chance.choice(("yes", "yes", "yes", "no")),
+            "FUSION": chance.choice((*["yes"] * 7, "no")),
             "MAX_LIFETIME": chance.choice(("120 h", "1 h")),
             "BOUNCE_STAGE": chance.choice(("", "bounce")),
         }
