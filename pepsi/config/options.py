@@ -98,7 +98,9 @@ class Dispatch:
     )
     fair_scheduling: bool = boolean(
         "yes",
-        doc="Whether senders take turns at each stage by the time that their mail used, instead of oldest mail first.",
+        doc="Whether senders take turns at each stage by the time that their mail used, instead of oldest mail first. "
+        "A sender is the login of who authenticated; of others the address that the mail came from, for IPv6 its "
+        "network of 64 bits; and of what was made on this host the domain of the envelope sender.",
     )
     fair_half_life: float = duration(
         "60 s",

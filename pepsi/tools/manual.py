@@ -46,7 +46,8 @@ Every key that ends in _STAGE names a stage to which messages can go, and the st
 named must exist. A stage that no message can reach is a warning, and so is a cycle that no message can leave.
 
 Sections of stages can be changed while mail flows, by rows of the table pepsi.config_override, which are layered on
-those of the file; a stage may also be there altogether. All other sections are read when a program starts.
+those of the file; a stage may also be there altogether. All other sections
+are read when a program starts, but for MAX_RUNTIME of [pepsi-dispatch].
 """
 
 EXAMPLE = """\
