@@ -146,7 +146,7 @@ class Reload:
             self.log.info("configuration: and {count} more changes", count=len(changes) - MOST_LINES)
         self.log.info(
             "configuration read again, {what}; every worker is replaced",
-            what="nothing has changed" if not changes else f"{len(changes)} changes",
+            what="nothing has changed" if not changes else f"{len(changes)} change{'s' * (len(changes) != 1)}",
         )
         for change in self._later(config):
             self.log.warn("configuration: {change}; this waits for a restart of the dispatcher", change=change)

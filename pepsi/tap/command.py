@@ -52,7 +52,9 @@ class Ending:
 
         May be called before the reactor runs: it then stops as soon as it does.
         """
-        self.log.critical("{reason}", reason=reason)
+        # A line each: within one event the ends of lines would be escaped, and a whole list of errors hard to read.
+        for line in reason.splitlines():
+            self.log.critical("{reason}", reason=line)
         if self.status == EX_OK:
             self.status, self.reason = status, reason
         reactor.callWhenRunning(self.stop)

@@ -22,6 +22,7 @@ from pepsi.tap import command
 from pepsi.tap.command import Ending, TwistdOptions
 from pepsi.tap.database import add_database
 from pepsi.tap.settings import engine_settings
+from pepsi.worker.section import problems_of
 
 PROG = "pepsi-dispatch"
 EXAMPLES = """\
@@ -58,7 +59,7 @@ def add_dispatcher(
             dsn=dsn,
             connect_timeout=config.postgres.connect_timeout,
             statement_timeout=config.postgres.statement_timeout,
-            read=lambda overlay: load(config.path, overlay=overlay),
+            read=lambda overlay: load(config.path, overlay=overlay, own_keys=problems_of),
             settings=engine_settings(own, trace=ending.trace),
             standby=own.standby,
             config_file=own.config_file,

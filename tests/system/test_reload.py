@@ -92,6 +92,17 @@ def test_under_twistd_that_status_is_the_same(theatre: Theatre) -> None:
     assert program.wait() == 78
 
 
+@pytest.mark.parametrize("key", ["CREATE", "MAILBOXES"])
+def test_keys_of_which_only_the_stage_knows_are_looked_at_as_at_the_start(theatre: Theatre, key: str) -> None:
+    lines = f"PROGRAM = pepsi-stage-deliver-maildir\nDIRECTORY = {theatre.directory}\n"
+    theatre.write_config(deliver=lines)
+    dispatcher = theatre.dispatcher()
+    theatre.write_config(deliver=f"{lines}{key} = perhaps\n")
+    dispatcher.kill(signal.SIGHUP)
+    assert dispatcher.wait() == 78
+    dispatcher.wait_for(rf"critical .*\[stage-deliver\] {key} = perhaps: ")
+
+
 def test_while_the_database_does_not_let_its_part_be_read_the_old_stages_stay(theatre: Theatre) -> None:
     dispatcher = theatre.dispatcher()
     theatre.database.rows("ALTER TABLE pepsi.config_override RENAME TO elsewhere")
