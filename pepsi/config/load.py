@@ -110,15 +110,17 @@ def load(
     path: Path,
     *,
     overlay: Iterable[tuple[str, str, str]] = (),
+    overlay_name: str = OVERLAY,
     machine: str | None = None,
     own_keys: OwnKeys = unknown_to_us,
 ) -> Config:
     """Return the configuration in the file at *path*. Raises ConfigError with all that is wrong, one error a line.
 
-    *overlay* is rows of section, key and value that are layered on the stages of the file. *machine* is the host name
-    of this machine, if it is not to be asked. *own_keys* looks at the keys that only a stage knows.
+    *overlay* is rows of section, key and value that are layered on the stages of the file; an error in them names
+    *overlay_name* for the file. *machine* is the host name of this machine, if it is not to be asked. *own_keys* looks
+    at the keys that only a stage knows.
     """
-    return _Loading(content_of(path), path, machine, own_keys).config(overlay)
+    return _Loading(content_of(path), path, machine, own_keys).config(overlay, overlay_name)
 
 
 def load_base(path: Path, *, machine: str | None = None) -> Base:
@@ -131,10 +133,11 @@ def load_text(
     name: str = "pepsi.conf",
     *,
     overlay: Iterable[tuple[str, str, str]] = (),
+    overlay_name: str = OVERLAY,
     machine: str = "mail.example.org",
 ) -> Config:
     """Return the configuration that *text* is, as if it were in a file called *name*. As `load`."""
-    return _Loading(text.encode(), Path(name), machine).config(overlay)
+    return _Loading(text.encode(), Path(name), machine).config(overlay, overlay_name)
 
 
 def content_of(path: Path) -> bytes:
@@ -163,10 +166,10 @@ class _Loading:
         self._raise()
         return Base(path=self._path.absolute(), pepsi=self._pepsi, postgres=self._postgres, dispatch=self._dispatch)
 
-    def config(self, overlay: Iterable[tuple[str, str, str]]) -> Config:
+    def config(self, overlay: Iterable[tuple[str, str, str]], origin: str) -> Config:
         """Return all of it. Raises ConfigError."""
         ingress = self._parsed("pepsi-ingress", Ingress)
-        raw, warnings = self._layered(overlay)
+        raw, warnings = self._layered(overlay, origin)
         options = {name: self._checked(StageOptions, section, ignore_unknown=True) for name, section in raw.items()}
         errors, doubts = graph.check(self._raw("pepsi-ingress"), raw)
         self._problems += errors
@@ -223,18 +226,20 @@ class _Loading:
         self._problems += [_at_home(problem) for problem in problems]
         return cast(T, value)  # None only after a problem, and then `_raise` comes before anybody looks at it
 
-    def _layered(self, overlay: Iterable[tuple[str, str, str]]) -> tuple[dict[str, RawSection], list[Problem]]:
+    def _layered(
+        self, overlay: Iterable[tuple[str, str, str]], origin: str
+    ) -> tuple[dict[str, RawSection], list[Problem]]:
         """Return the sections of stages with *overlay* upon them, by the stage's name, and what was left out of it."""
         sections = {name: section for name, section in self._sections.items() if stage_of(name)}
         ignored = []
         for name, key, value in overlay:
-            entry = Entry(value.strip(), OVERLAY, None)
+            entry = Entry(value.strip(), origin, None)
             if not stage_of(name):
                 ignored.append(entry.problem(name, key, "ignored: only sections of stages can be overridden"))
             elif not inifile.KEY.fullmatch(key):
                 self._problems.append(entry.problem(name, key, "keys are written in upper case"))
             else:
-                under = sections.get(name) or RawSection(name, None, {}, OVERLAY, self._directory)
+                under = sections.get(name) or RawSection(name, None, {}, origin, self._directory)
                 sections[name] = dataclasses.replace(under, entries={**under.entries, key: entry})
         return {stage_of(name): section for name, section in sections.items()}, ignored
 

@@ -11,7 +11,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import IO, TypeVar
 
-from pepsi.config.values import parse_duration, parse_number
+from pepsi.config.values import parse_duration, parse_number, render_duration
 from pepsi.errors import EX_OK, SimulationError
 from pepsi.sched.settings import Settings
 from pepsi.simulate import trace
@@ -30,6 +30,8 @@ PROG = "pepsi-simulate"
 TELL_EVERY = 0.5
 """Seconds between two words about the progress."""
 MOST_MESSAGES = 10**9
+SHORTEST_WINDOW = 0.1
+"""Seconds. Each window is closed for each stage, however little happens in it."""
 
 DESCRIPTION = """\
 Plays mail through the dispatcher's own logic under a virtual clock, and says how long it waits, how evenly worker time
@@ -85,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--connections", type=_count, metavar="N", help="for how many workers the database has room (default: any)")
     add("--bulk-share", type=_option(share), default=0.1, metavar="SHARE",
         help="a sender with more than this share of a trace is of the class bulk (default: %(default)s)")  # fmt: skip
-    add("--window", type=_duration, default=10.0, metavar="TIME", help="over which fairness is judged (10s)")
+    add("--window", type=_window, default=10.0, metavar="TIME", help="over which fairness is judged (10s)")
     add("--json", action="store_true", help="print JSON")
     return made
 
@@ -204,6 +206,14 @@ def _parse_rate(text: str) -> float:
     return value
 
 
+def _parse_window(text: str) -> float:
+    value = parse_duration(text)
+    if value < SHORTEST_WINDOW:
+        raise ValueError(f"expected {render_duration(SHORTEST_WINDOW)} or more")
+    return value
+
+
 _duration = _option(parse_duration)
+_window = _option(_parse_window)
 _count = _option(_parse_count)
 _rate = _option(_parse_rate)

@@ -25,6 +25,8 @@ ENTRY_STAGE = work
 PROGRAM = pepsi-stage-discard
 """
 """What is simulated where there is no configuration."""
+SET = "--set"
+"""What stands in an error in place of the file for a key that was set by it."""
 MOST_FAULTY = 0.9
 """Above that, what is tried again and again would never come to an end."""
 FAULTS: Mapping[str, str] = {
@@ -46,8 +48,8 @@ def configuration(arguments: argparse.Namespace) -> Config:
     except ConfigError:
         if arguments.config is not None or VARIABLE in os.environ:
             raise
-        return load_text(STAND_IN, overlay=overlay)
-    return load(path, overlay=overlay, own_keys=problems_of)
+        return load_text(STAND_IN, overlay=overlay, overlay_name=SET)
+    return load(path, overlay=overlay, overlay_name=SET, own_keys=problems_of)
 
 
 def _override(text: str) -> tuple[str, str, str]:

@@ -116,7 +116,7 @@ def test_people_get_a_table(capsys: pytest.CaptureFixture[str], config: str) -> 
         (["--service", "relay=soon"], "--service relay=soon: expected a duration"),
         (["--service", "20ms"], "--service 20ms: expected STAGE=VALUE"),
         (["--set", "relay"], "expected STAGE.KEY=VALUE, such as relay.PARALLELISM=16"),
-        (["--set", "relay.PARALLELISM=0"], "PARALLELISM"),
+        (["--set", "relay.PARALLELISM=0"], "--set: [stage-relay] PARALLELISM = 0: expected 1 to 1000"),
         (["--way", "sort=nowhere"], "no stage 'nowhere'"),
         (["--way", "sort=relay:0"], "expected stages with shares"),
         (["--entry", "nowhere"], "--entry nowhere: no such stage"),
@@ -130,6 +130,12 @@ def test_what_cannot_be_simulated_is_said_in_a_sentence(
 ) -> None:
     assert main(["-c", config, *words]) == 1
     assert sentence in capsys.readouterr().err
+
+
+def test_a_window_of_fairness_that_never_ends_is_no_window(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["-c", config, "--window", "0"])
+    assert "--window: 0: expected 100 ms or more" in capsys.readouterr().err
 
 
 def test_the_page_names_every_option_that_the_help_does(capsys: pytest.CaptureFixture[str]) -> None:
