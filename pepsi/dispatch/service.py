@@ -29,7 +29,7 @@ from pepsi.dispatch.watch import Watch
 from pepsi.errors import EX_ERROR, PepsiError, SchemaError
 from pepsi.model.stage import StageSpec
 from pepsi.reactor.probe import INTERVAL, Probe
-from pepsi.reactor.session import Session
+from pepsi.reactor.session import Session, Unavailable
 from pepsi.reactor.systemd import Manager
 from pepsi.sched.engine import Engine
 from pepsi.sched.events import Event, LockHeld, StopRequested, Tick
@@ -228,7 +228,8 @@ class DispatchService(Service):
         error = failure.value
         if isinstance(error, PepsiError):
             status = error.exit_status if isinstance(error, SchemaError) else EX_ERROR
-            self._fail(str(error), status)
+            mend = "; check [pepsi-postgres] DSN, and whether the server runs" if isinstance(error, Unavailable) else ""
+            self._fail(f"{error}{mend}", status)
         else:
             self.log.failure("the dispatcher cannot start", failure)
             self._fail("the dispatcher cannot start", EX_ERROR)

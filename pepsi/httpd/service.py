@@ -99,6 +99,8 @@ class BodilessRequest(Request):
 class QuietSite(Site):
     """A site that leaves no line in the log for each request."""
 
+    noisy = False
+
     def log(self, request: Any) -> None:
         """Say nothing: whoever fetches metrics does so all day."""
 
@@ -138,6 +140,7 @@ class Bounded(WrappingFactory[Hurried]):
     """Turns clients away that are too many, and cuts off those that take too long."""
 
     protocol = Hurried
+    noisy = False
 
     def __init__(self, read: Callable[[], Reading], clock: Any) -> None:
         site = QuietSite(Pages(read, clock.seconds), requestFactory=BodilessRequest, timeout=IDLE, reactor=clock)  # type: ignore[no-untyped-call]

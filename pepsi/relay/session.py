@@ -71,7 +71,7 @@ class Session:
             return
         if "STARTTLS" not in self.extensions:
             if policy.is_mandatory:
-                raise TlsError("the host does not offer STARTTLS")
+                raise TlsError("the host does not offer STARTTLS, which TLS asks for")
             return
         reply = self.ask(b"STARTTLS\r\n")
         if reply.code == 220:

@@ -69,7 +69,10 @@ class DeliverMaildir(Stage[DeliverMaildirOptions]):
 
     def open(self, options: DeliverMaildirOptions) -> None:
         """See whether DIRECTORY is there. Raises OSError if not."""
-        os.scandir(options.directory).close()
+        try:
+            os.scandir(options.directory).close()
+        except OSError as error:
+            raise OSError(f"DIRECTORY = {options.directory}: {error.strerror}; make it, or let us read it") from error
         self._host = socket.gethostname().replace("/", r"\057").replace(":", r"\072")
 
     def process(self, message: Message, options: DeliverMaildirOptions) -> Outcome:

@@ -18,6 +18,8 @@ LEVELS = ("debug", "info", "warn", "error", "critical")
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as a shell reports it."""
 
+_UNKNOWN = "unrecognized arguments: "
+
 _MENDS = {
     Fault.LOST: "check [pepsi-postgres] DSN, and whether the server runs",
     Fault.LIMIT: "raise max_connections of the server, or lower PARALLELISM of some stages",
@@ -30,7 +32,16 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say *message* and the usage, and exit."""
+        if message.startswith(_UNKNOWN):
+            ours = [option for word in message.removeprefix(_UNKNOWN).split() if (option := self._own_option(word))]
+            if ours:
+                message += f"; {', '.join(ours)}: before the command, as in {self.prog} {ours[0]} ... COMMAND"
         super().error(visible(message))
+
+    def _own_option(self, word: str) -> str:
+        """Return the option that *word* is, without a value in the same word; empty if we have no such option."""
+        option = word.partition("=")[0] if word.startswith("--") else word[:2]
+        return option if option in self._option_string_actions else ""
 
 
 def parser(prog: str, description: str, examples: str) -> Parser:

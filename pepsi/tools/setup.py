@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
@@ -147,6 +148,13 @@ def _create(arguments: argparse.Namespace) -> int:
             except psycopg2.errors.DuplicateDatabase:
                 print(f"database {name} exists already")
                 return EX_OK
+            except psycopg2.errors.InsufficientPrivilege as error:
+                cursor.execute("SELECT current_user")
+                ((role,),) = cursor.fetchall()
+                raise SetupFailed(
+                    f"the role {role} may not make databases: let one that may do it, "
+                    f"as in createdb -T template0 -E UTF8 --locale=C -O {shlex.quote(role)} {shlex.quote(name)}"
+                ) from error
     print(f"created database {name}; 'pepsi-setup schema' puts the schema into it")
     return EX_OK
 

@@ -133,6 +133,24 @@ def test_a_database_is_created_once(
         connection.close()
 
 
+def test_who_may_not_make_databases_is_told_what_to_have_done(
+    server: str, configure: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    connection = psycopg2.connect(server)
+    connection.autocommit = True
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE ROLE pepsi_test_of_no_rights")
+            file = configure(make_dsn(server, dbname="never there", options="-c role=pepsi_test_of_no_rights"))
+            assert main(["-c", str(file), "database", "create"]) == 1
+            cursor.execute("DROP ROLE pepsi_test_of_no_rights")
+    finally:
+        connection.close()
+    said = capsys.readouterr().err
+    assert said.startswith("pepsi-setup: the role pepsi_test_of_no_rights may not make databases")
+    assert said.endswith("--locale=C -O pepsi_test_of_no_rights 'never there'\n")
+
+
 def test_the_doctor_finds_what_is_missing_and_what_is_well(setup: Setup) -> None:
     status, out, _ = setup("doctor")
     assert status == 1

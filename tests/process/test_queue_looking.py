@@ -1,6 +1,7 @@
 """What pepsi-queue shows, as a process on a real database."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,8 @@ def test_a_message_that_is_not_there_is_an_error(tool: Tool, queue: Queue) -> No
         assert done.said.startswith(f"pepsi-queue: there is no message {words[0]}")
     done = tool("--json", str(number + 1))
     assert (done.status, done.raw) == (1, b"[]\n")
+    said = tool(str(number), "--stage", "relay", "--status", "failed").said
+    assert said == f"pepsi-queue: there is no message {number} of status failed at stage relay\n"
 
 
 def test_a_misspelt_stage_is_doubted(tool: Tool, queue: Queue) -> None:
@@ -176,6 +179,15 @@ def test_a_reader_who_has_enough_ends_it_quietly(tool: Tool, queue: Queue) -> No
     assert process.stderr.read() == b""
     assert process.wait(PATIENCE) == 0
     process.stderr.close()
+
+
+def test_a_reader_who_has_enough_of_the_completion_ends_it_quietly(tool: Tool) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = tool.begin("--print-completion", "bash", stdout=writing)
+    os.close(writing)
+    _, said = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, said) == (0, b"")
 
 
 def test_a_full_disk_is_said(tool: Tool, queue: Queue) -> None:

@@ -45,8 +45,9 @@ class Tool:
     def main(self, argv: Sequence[str] | None, account: str) -> int:
         """Run the command line *argv* and return the exit status. Root goes on as *account*."""
         made = _parser(self)
-        arguments = made.parse_args(_with_command(self, sys.argv[1:] if argv is None else argv, made))
-        return run(self.prog, lambda: _perform(self, arguments, account))
+        words = sys.argv[1:] if argv is None else argv
+        # Parsed in there, too: --print-completion prints a page, and whoever reads it may have enough.
+        return run(self.prog, lambda: _perform(self, made.parse_args(_with_command(self, words, made)), account))
 
 
 _WITH_VALUE = ("-c", "--config", "-L", "--log", "--print-completion")
@@ -81,7 +82,7 @@ class _Completion(argparse.Action):
             import shtab
         except ImportError:
             made.error("--print-completion needs the package shtab: pip install 'pepsi[completion]'")
-        print(shtab.complete(made, values))
+        print(shtab.complete(made, values), flush=True)
         made.exit(EX_OK)
 
 

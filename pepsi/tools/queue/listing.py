@@ -5,7 +5,7 @@ import argparse
 from pepsi.config.section import nearest
 from pepsi.db import queue
 from pepsi.model.row import RowStatus
-from pepsi.tools.desk.command import LARGEST, Command, Desk, message_id, no_such_message, utf8
+from pepsi.tools.desk.command import LARGEST, Command, Desk, QueueError, message_id, no_such_message, utf8
 from pepsi.tools.desk.stages import known_stages
 from pepsi.tools.queue.forms import Document, Form, Lines, States, Table
 
@@ -55,11 +55,17 @@ async def run(desk: Desk, arguments: argparse.Namespace) -> None:
         desk.out.line(line)
     desk.out.flush()
     if arguments.id is not None and not shown:
-        raise no_such_message(arguments.id)
+        raise no_such_message(arguments.id) if status is None and arguments.stage is None else _no_match(arguments)
     if arguments.stage is not None and not shown:
         await _doubt(desk, arguments.stage)
     if more and arguments.id is None and desk.out.terminal and isinstance(form, Table):
         desk.warn(f"these are the first {shown}, and there may be more: see --limit")
+
+
+def _no_match(arguments: argparse.Namespace) -> QueueError:
+    status = f" of status {arguments.status}" if arguments.status else ""
+    stage = f" at stage {arguments.stage}" if arguments.stage is not None else ""
+    return QueueError(f"there is no message {arguments.id}{status}{stage}")
 
 
 async def _doubt(desk: Desk, stage: str) -> None:

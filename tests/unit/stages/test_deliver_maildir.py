@@ -208,7 +208,7 @@ def test_a_full_disk_is_another_try_and_leaves_nothing_behind(small_disk: Path):
 
 
 def test_a_missing_directory_is_the_machines_fault_and_found_at_the_start(tmp_path: Path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(OSError, match=f"DIRECTORY = {tmp_path}/unmounted: .*; make it, or let us read it"):
         DeliverMaildir().open(options(tmp_path / "unmounted"))
 
 
