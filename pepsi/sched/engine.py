@@ -63,7 +63,7 @@ class Engine:
         self._exited = False
         self._ask_due = False
         self._look = 0
-        self._census: events.RunningRows | None = None
+        self._census: list[events.RunningRow] | None = None
         self._strangers: set[tuple[int, int]] = set()
         self._done_before: set[int] = set()
         self._former_returned = False
@@ -159,8 +159,11 @@ class Engine:
                 self._times.flipped(now, more=len(ids) >= FLIP_LIMIT)
                 self._books.floors.returned(ids)
                 self._wake(Wake.DUE, now)
-            case events.RunningRows(look=look):
-                self._census = event if look == self._look else self._census
+            case events.RunningRows(look=look, rows=rows) if look == self._look:
+                # What is held now may be moved on before all this is judged, which waits for the claim under way.
+                self._census = [row for row in rows if not self._books.ledger.knows(row.workqueue_id)]
+            case events.RunningRows():
+                pass  # in answer to an older question
             case events.FormerReturned():
                 self._former_returned = True
                 self._books.floors.doubt(certain=True)
@@ -267,7 +270,7 @@ class Engine:
             return
         census, self._census = self._census, None
         strangers = set()
-        for row in census.rows:
+        for row in census:
             key = row.workqueue_id, row.claim
             epoch = claim.epoch_of(row.claim)
             theirs = epoch > self._epoch or (epoch < self._epoch and not self._former_returned)

@@ -277,6 +277,33 @@ def test_strays_are_not_judged_while_a_claim_is_under_way() -> None:
     assert world.wanted(commands.Hand) == [commands.Hand(1, (1,))]
 
 
+def test_a_look_that_is_judged_late_blames_nobody_for_what_was_held_when_it_came() -> None:
+    world = World(one_stage(parallelism=2), poll_interval=30.0, worker_idle_timeout=1000.0)
+    world.start()
+    number = world.employ("a")
+    world.inject("a")
+    world.wake()
+
+    def hear(kind: type[events.Event]) -> None:
+        report = next(each for each in world.reports if isinstance(each, kind))
+        world.reports.remove(report)
+        world.tell(report)
+
+    def beat() -> None:
+        world.now += 30.0
+        world.tell(events.Tick())
+
+    beat()
+    hear(events.RunningRows)
+    beat()
+    world.answer(number)
+    hear(events.Answered)
+    hear(events.Claimed)
+    hear(events.RunningRows)
+    world.run()
+    assert not [note for note in world.notes if "strike" in note or "nobody" in note]
+
+
 def test_strays_are_settled_however_much_mail_is_in_flight() -> None:
     world = stray(count=4)
     world.wait(30.0)
