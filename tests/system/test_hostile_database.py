@@ -15,8 +15,8 @@ from tests.system.test_service import fetch, metrics_of, value
 HOSTILE = {
     "idle_session_timeout": "200ms",
     "idle_in_transaction_session_timeout": "100ms",
-    "statement_timeout": "1ms",
-    "lock_timeout": "1ms",
+    "statement_timeout": "200ms",
+    "lock_timeout": "100ms",
     "default_transaction_isolation": "serializable",
     "default_transaction_read_only": "on",
     "plan_cache_mode": "force_custom_plan",
