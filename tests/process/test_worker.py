@@ -61,7 +61,7 @@ def test_what_a_stage_prints_never_reaches_the_dispatcher(configure: Configure, 
         assert worker.lines(3) == ["ready", "0", "65 not like \ufffd this"]
         worker.close_input()
         assert worker.line() == ""
-        assert "65 noise" in worker.stderr
+        worker.wait_for("65 noise")
 
 
 def test_sigterm_ends_an_idle_worker(configure: Configure) -> None:
@@ -142,7 +142,7 @@ def test_a_worker_whose_answer_nobody_reads_ends(configure: Configure, database:
         worker.process.stdout.close()
         gate.open()
         assert worker.end() == 1
-        assert "the dispatcher is gone" in worker.stderr
+        worker.wait_for("the dispatcher is gone")
 
 
 @pytest.mark.parametrize("line", [b"x\n", b"-1\n", b"1 2\n", b"\n", b"9" * 100])
@@ -153,7 +153,7 @@ def test_a_line_that_is_no_id_ends_the_worker(configure: Configure, line: bytes)
         worker.process.stdin.flush()
         assert worker.lines(2) == ["ready", ""]
         assert worker.end() == 1
-        assert "is not a message id" in worker.stderr
+        worker.wait_for("is not a message id")
 
 
 def test_a_row_that_is_claimed_anew_while_it_is_worked_on_is_not_touched(
@@ -198,7 +198,7 @@ def test_what_leaves_the_process_in_doubt_ends_it_with_the_message_unanswered(
         worker.hand(number)
         assert worker.lines(2) == ["ready", ""]
         assert worker.end() == 70
-        assert "Traceback" in worker.stderr
+        worker.wait_for("Traceback")
         assert row(database, number)["claim"] == TOKEN
 
 

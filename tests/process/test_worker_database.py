@@ -127,4 +127,4 @@ def test_a_connection_limit_met_later_is_answered_75(
             worker.hand(second)
             gate.open()
             assert [line.split()[0] for line in worker.lines(3)] == ["ready", "74", "75"]
-            assert "too many connections" in worker.stderr
+            worker.wait_for("too many connections")
