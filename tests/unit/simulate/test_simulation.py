@@ -143,10 +143,10 @@ def test_nobody_starves_while_senders_of_one_message_keep_arriving() -> None:
     assert bounds.worst <= 1.2
 
 
-@pytest.mark.timeout(900)  # half a minute of processor time, on machines that do other things, too
+@pytest.mark.timeout(900)  # much processor time, on machines that do other things, too
 def test_memory_grows_with_what_is_under_way_and_not_with_what_has_come() -> None:
     # A new sender with every other message, 200 messages at a time: half of what the stage can do.
-    arrivals = (Arrival(number // 200 * 0.1, f"{number // 2}@x") for number in range(200_000))
+    arrivals = (Arrival(number // 200 * 0.1, f"{number // 2}@x") for number in range(100_000))
     made, records = simulation(model(stage(service="exp:1ms", spec={"queue_limit": 64})), arrivals, fair_half_life=1.0)
     most = 0
     for _ in made.play():
@@ -157,6 +157,6 @@ def test_memory_grows_with_what_is_under_way_and_not_with_what_has_come() -> Non
         assert made.table.waiting("a").kept <= len(made.letters) + 2048
         assert len(made._heap) < 100
         assert leads < 10_000
-    assert records.outcomes[Outcome.DONE] == 200_000
+    assert records.outcomes[Outcome.DONE] == 100_000
     assert most < 2000
     assert len(records.waits) == 1
