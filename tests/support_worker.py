@@ -146,3 +146,14 @@ def row(database: Database, number: int) -> Mapping[str, Any]:
     ((value,),) = database.rows("SELECT to_jsonb(w) FROM pepsi.workqueue w WHERE workqueue_id = %(id)s", id=number)
     found: dict[str, Any] = value
     return found
+
+
+@contextmanager
+def locked(database: Database, number: int) -> Iterator[None]:
+    """Lock the row *number*: a worker can load it, but not commit."""
+    connection = database.connect()
+    connection.autocommit = False
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT FROM pepsi.workqueue WHERE workqueue_id = %s FOR UPDATE", (number,))
+    yield
+    connection.rollback()

@@ -3,7 +3,6 @@
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from tests.process.conftest import Configure
 from tests.support_database import Database
 from tests.support_program import until
-from tests.support_worker import EPOCH, PATIENCE, Worker, claim_again, program, put, running
+from tests.support_worker import EPOCH, PATIENCE, Worker, claim_again, locked, program, put, running
 from tests.unit.relay.sink import Dialogue, Line, Sink
 
 
@@ -42,17 +41,6 @@ def rows(database: Database) -> dict[tuple[str, ...], dict[str, Any]]:
     """Return all rows by their recipients."""
     found = database.rows("SELECT to_jsonb(w) FROM pepsi.workqueue w")
     return {tuple(row["recipients"]): row for (row,) in found}
-
-
-@contextmanager
-def locked(database: Database, number: int) -> Iterator[None]:
-    """Lock the row *number*: a worker can load it, but not commit."""
-    connection = database.connect()
-    connection.autocommit = False
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT FROM pepsi.workqueue WHERE workqueue_id = %s FOR UPDATE", (number,))
-    yield
-    connection.rollback()
 
 
 def to(smarthost: Sink, *keys: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pepsi.db.statement import Statement
 from tests.process.conftest import Configure, Gate
 from tests.support_database import Database
 from tests.support_program import until
-from tests.support_worker import EPOCH, TOKEN, Worker, claim_again, program, put, row, running
+from tests.support_worker import EPOCH, TOKEN, Worker, claim_again, locked, program, put, row, running
 
 WORKERS = "FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'pepsi-stage-%%'"
 
@@ -45,16 +45,6 @@ def closed(database: Database, server: str) -> Iterator[None]:
             yield
         finally:
             sync.run(connection, Statement(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true"))
-
-
-@contextmanager
-def locked(database: Database, number: int) -> Iterator[None]:
-    connection = database.connect()
-    connection.autocommit = False
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT FROM pepsi.workqueue WHERE workqueue_id = %s FOR UPDATE", (number,))
-    yield
-    connection.rollback()
 
 
 def acted(record: Path) -> list[str]:

@@ -1,6 +1,5 @@
 """The command line of pepsi-queue: what it takes, what its help says, and its manual page."""
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,39 +7,18 @@ from pathlib import Path
 import pytest
 
 from pepsi.tools.queue.program import COMMANDS, main
-
-PAGE = Path(__file__).resolve().parents[3] / "man" / "pepsi-queue.8"
-
-
-def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """Run *words*, which make no sense, and return what was said of that."""
-    with pytest.raises(SystemExit) as caught:
-        main(words)
-    assert caught.value.code == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    return captured.err
-
-
-def helped(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    with pytest.raises(SystemExit) as caught:
-        main([*words, "--help"])
-    assert caught.value.code == 0
-    return capsys.readouterr().out
+from tests.support_command_line import helped, refused, the_page_names_all
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_the_page_names_every_command_and_option_that_the_help_does(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = PAGE.read_text(encoding="utf-8").replace("\\-", "-")
-    options = set(re.findall(r"--[a-z][-a-z]*", helped([command] if command else [], capsys)))
-    assert {option for option in options if option not in page} == set()
-    assert not command or f"\\fB{command}\\fP" in page or f".B {command}\n" in page
+    the_page_names_all("pepsi-queue.8", main, command, capsys)
 
 
 def test_the_help_names_every_command_and_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    said = helped([], capsys)
+    said = helped(main, [], capsys)
     assert {command for command in COMMANDS if f"\n    {command} " not in said} == set()
     assert "pepsi-queue set-stage 42 relay" in said.partition("examples:")[2]
 
@@ -53,7 +31,7 @@ IDS = ["1 OR 1=1", "1e3", "0x10", " 7", "٣", "9" * 20, "9223372036854775808", "
 def test_what_is_no_number_of_a_message_is_refused(
     command: list[str], word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = refused([*command, word, *(["a"] if command == ["set-stage"] else [])], capsys)
+    said = refused(main, [*command, word, *(["a"] if command == ["set-stage"] else [])], capsys)
     assert "expected the number of a message" in said or "required: WORKQUEUE_ID" in said
 
 
@@ -82,38 +60,38 @@ STAGES = [
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_what_no_stage_can_be_called_is_no_place_for_a_message(stage: str, capsys: pytest.CaptureFixture[str]) -> None:
-    said = refused(["set-stage", "5", stage, "--force"], capsys)
+    said = refused(main, ["set-stage", "5", stage, "--force"], capsys)
     assert "a stage's name has 1 to 50" in said
     assert "\x1b" not in said
 
 
 def test_a_filter_that_is_no_text_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "expected UTF-8" in refused(["--stage", "\udcff"], capsys)
+    assert "expected UTF-8" in refused(main, ["--stage", "\udcff"], capsys)
 
 
 @pytest.mark.parametrize("words", [["--status", "lost"], ["--limit", "0"], ["--limit", "many"], ["--limit", "-1"]])
 def test_a_filter_that_makes_no_sense_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert f"argument {words[0]}" in refused(words, capsys)
+    assert f"argument {words[0]}" in refused(main, words, capsys)
 
 
 @pytest.mark.parametrize("words", [["5", "-c", "x"], ["list", "--config=x"], ["-c", "x", "gc", "-Ldebug"]])
 def test_an_option_behind_the_command_is_told_its_place(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert "stands before the command" in refused(words, capsys)
+    assert "stands before the command" in refused(main, words, capsys)
 
 
 def test_a_misspelt_command_is_told_the_right_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "no such command: delet; did you mean delete?" in refused(["delet", "5"], capsys)
-    assert "the commands are list, delete" in refused(["-c", "x", "frobnicate"], capsys)
+    assert "no such command: delet; did you mean delete?" in refused(main, ["delet", "5"], capsys)
+    assert "the commands are list, delete" in refused(main, ["-c", "x", "frobnicate"], capsys)
 
 
 def test_a_command_line_that_cannot_be_read_does_not_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    assert r"\x1b[2J" in refused(["gc", "\x1b[2J"], capsys)
-    assert r"\x1b[2J" in refused(["x\x1b[2J"], capsys)
+    assert r"\x1b[2J" in refused(main, ["gc", "\x1b[2J"], capsys)
+    assert r"\x1b[2J" in refused(main, ["x\x1b[2J"], capsys)
 
 
 @pytest.mark.parametrize("words", [["delete"], ["delete", "1", "2"], ["set-stage", "1"], ["gc", "--json", "--quiet"]])
 def test_too_few_and_too_many_words_are_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    refused(words, capsys)
+    refused(main, words, capsys)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
